@@ -1,0 +1,20 @@
+# Flags that every target gets.
+add_library(cudabk_options INTERFACE)
+target_compile_options(cudabk_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+if(CUDABK_WERROR)
+  target_compile_options(cudabk_options INTERFACE -Werror)
+endif()
+if(CUDABK_SANITIZE)
+  target_compile_options(cudabk_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined
+                         -fno-omit-frame-pointer)
+  target_link_options(cudabk_options INTERFACE -fsanitize=address,undefined)
+endif()
+
+find_program(CUDABK_CCACHE ccache)
+if(CUDABK_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CUDABK_CCACHE})
+endif()
+
+# A copied or installed build finds its libraries beside itself.
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib")

@@ -1,0 +1,101 @@
+#include "core/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace cudabk {
+namespace fs = std::filesystem;
+namespace {
+
+Error system_error(std::string_view action, const fs::path& path) {
+  return invalid(fmt::format("cannot {} {}: {}", action, path.string(), std::strerror(errno)));
+}
+
+Status write_all(int fd, std::string_view content, const fs::path& path) {
+  while (!content.empty()) {
+    const ssize_t n = ::write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) {
+      continue;
+    }
+    if (n <= 0) {
+      return system_error("write", path);
+    }
+    content.remove_prefix(static_cast<size_t>(n));
+  }
+  return ::fsync(fd) == 0 ? success() : Status(system_error("sync", path));
+}
+
+}  // namespace
+
+Result<std::string> read_file(const fs::path& path) {
+  std::error_code ec;
+  if (fs::is_directory(path, ec)) {
+    return invalid(fmt::format("cannot read {}: it is a folder", path.string()));
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    return system_error("read", path);
+  }
+  std::string content((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (in.bad()) {
+    return system_error("read", path);
+  }
+  return content;
+}
+
+Status write_file_atomic(const fs::path& path, std::string_view content) {
+  static std::atomic<unsigned> counter{0};
+  std::error_code ec;
+  if (path.has_parent_path()) {
+    fs::create_directories(path.parent_path(), ec);  // a failure shows at open
+  }
+  fs::path temporary = path;
+  temporary += fmt::format(".tmp.{}.{}", ::getpid(), counter++);
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0) {
+    return system_error("write", path);
+  }
+  Status status = write_all(fd, content, path);
+  ::close(fd);
+  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
+    status = system_error("rename to", path);
+  }
+  if (!status.ok()) {
+    ::unlink(temporary.c_str());
+  }
+  return status;
+}
+
+Result<FileLock> FileLock::acquire(const fs::path& path) {
+  std::error_code ec;
+  if (path.has_parent_path()) {
+    fs::create_directories(path.parent_path(), ec);
+  }
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) {
+    return system_error("lock", path);
+  }
+  while (::flock(fd, LOCK_EX) != 0) {
+    if (errno != EINTR) {
+      const Error e = system_error("lock", path);
+      ::close(fd);
+      return e;
+    }
+  }
+  return FileLock(fd);
+}
+
+FileLock::~FileLock() {
+  if (fd_ >= 0) {
+    ::close(fd_);  // releases the lock
+  }
+}
+
+}  // namespace cudabk

@@ -1,0 +1,53 @@
+// Plain, slow, double-precision evaluation of every op, on any region of its result. Independent of kernels/.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "graph/graph.h"
+
+namespace cudabk {
+
+// A product of index lists, one per dimension, innermost first. Results are ordered with dim 0 fastest.
+struct Region {
+  std::array<std::vector<int64_t>, 4> index;
+  int64_t count() const;
+  static Region whole(const Tensor& t);
+};
+
+// Where tensor values come from: host copies of the memory of root tensors. A tensor whose memory is not given is
+// computed from its sources.
+class Values {
+ public:
+  virtual ~Values() = default;
+  // The bytes of the root tensor `root`, or an empty span when they are not known.
+  virtual std::span<const std::byte> bytes(const Tensor& root) const = 0;
+
+  // Decoded elements [begin, begin + out.size()) of the row (i1, i2, i3) of `t`, views included.
+  Status read_row(const Tensor& t, int64_t i1, int64_t i2, int64_t i3, int64_t begin, std::span<double> out) const;
+};
+
+// result[j] for the region, in double; rounding of the stored type is not applied.
+Result<std::vector<double>> evaluate_reference(const Tensor& t, const Region& region, const Values& values);
+
+// ---- one function per op, in its own file; the list is generated from src/ops/op_list.txt ----
+using ReferenceFn = Result<std::vector<double>> (*)(const Tensor&, const Region&, const Values&);
+
+// ---- formats (src/reference/formats) ----
+// Decodes `elements` (whole blocks) of `type`; bit-exact in f32 as the format specification says.
+void decode_row(DType type, const std::byte* src, int64_t elements, float* dst);
+// Encodes a row by the rules of the format specification; kUnsupported for types that have no encoder here.
+Status encode_row(DType type, const float* src, int64_t elements, std::byte* dst);
+bool has_encoder(DType type);
+
+float f16_to_f32(uint16_t bits);
+uint16_t f32_to_f16(float value);   // nearest, ties to even
+float bf16_to_f32(uint16_t bits);
+uint16_t f32_to_bf16(float value);  // nearest, ties to even
+
+}  // namespace cudabk
