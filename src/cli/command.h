@@ -1,0 +1,70 @@
+// What every subcommand shares: global options, the device, output channels, exit status. One file per subcommand
+// parses, calls the library and prints; there is no logic here.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "device/device.h"
+#include "dispatch/profile.h"
+
+namespace cudabk::cli {
+
+class CliContext {
+ public:
+  // Global options (main.cpp registers them on every subcommand).
+  std::string device_name = "auto";   // --device, CUDABK_DEVICE
+  std::string profile_file;           // --profile, CUDABK_PROFILE
+  DeviceOptions device_options;       // cache folder from XDG_CACHE_HOME, --shuffle-threads
+  bool quiet = false;
+  bool verbose = false;
+  bool progress = true;               // off with --no-progress or when stderr is not a terminal
+  bool color = false;                 // --color auto|always|never, NO_COLOR
+  bool machine_stdout = false;        // some output was asked for on "-": human text then goes to stderr
+
+  // Opened at first use. Falling back to the emulated device prints its one-line notice once.
+  Result<Device*> device();
+  Result<const Profile*> profile();   // for device()
+
+  void print(std::string_view text);  // human text, no newline added
+  void notice(std::string_view line); // one line on stderr, unless --quiet
+  void show_progress(std::string_view line);  // rewrites one line on stderr
+  // Writes a document to FILE (atomically) or, for "-", to stdout.
+  Status write_document(const std::string& file, std::string_view text);
+
+  // Set by the SIGINT handler; long work polls it and returns what it has.
+  static const std::atomic<bool>& interrupted();
+
+  // Exit status: the first that applies in the order 130, 70, 2, 6, 5, 1, 4, 3, 0 wins.
+  void note(ErrorKind kind);
+  void note_error(const Error& error);  // prints "error: ..." (one line) and notes its kind
+  int exit_status() const;
+
+ private:
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Profile> profile_;
+  std::vector<int> noted_;
+};
+
+using Handler = std::function<Status(CliContext&)>;
+
+// Runs `handler` when `command` was chosen; its error becomes the message and the exit status.
+void set_handler(CLI::App& command, CliContext& context, Handler handler);
+
+// One per file cmd_NAME.cpp; main.cpp calls them in this order.
+void add_info_command(CLI::App& app, CliContext& context);
+void add_list_command(CLI::App& app, CliContext& context);
+void add_bench_command(CLI::App& app, CliContext& context);
+void add_test_command(CLI::App& app, CliContext& context);
+void add_tune_command(CLI::App& app, CliContext& context);
+void add_explain_command(CLI::App& app, CliContext& context);
+void add_profile_command(CLI::App& app, CliContext& context);
+void add_kernels_command(CLI::App& app, CliContext& context);
+
+}  // namespace cudabk::cli
