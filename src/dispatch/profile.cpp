@@ -62,7 +62,7 @@ std::string profile_file_name(const DeviceInfo& device) {
     slug.pop_back();
   }
   if (lossy || slug.empty()) {  // two names must not share a file
-    slug += (slug.empty() ? "" : "-") + sha256_hex(device.name).substr(0, 8);
+    slug = fmt::format("{}{}{}", slug, slug.empty() ? "" : "-", sha256_hex(device.name).substr(0, 8));
   }
   return fmt::format("{}-{}-{}.json", slug, device.arch, device.sm_count);
 }
