@@ -101,6 +101,7 @@ Result<std::vector<std::byte>> Replicas::generate(const Tensor& leaf, int copy) 
   fill.type = leaf.type;
   const bool weights = leaf.usage == Usage::kWeights;
   fill.stddev = weights ? 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(leaf.ne[0], 1))) : 1.0;
+  fill.stddev *= leaf.init_scale;
   if (!weights || !is_quantized(leaf.type)) {
     fill.distribution = options_.distribution;
   }
