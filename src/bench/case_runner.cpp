@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "bench/check.h"
-#include "measure/cache.h"
 #include "measure/timer.h"
 
 namespace cudabk {
@@ -109,22 +108,27 @@ Status CaseRunner::measure(const BenchCase& c, CaseResult& row) {
   return success();
 }
 
-int CaseRunner::copies_for(const BenchCase& c, int64_t bytes_per_copy) const {
-  if (device_.info().emulated) {
-    return 1;  // no cache to speak of
-  }
-  if (!c.cold) {
-    return kHotCopies;
-  }
-  const int64_t wanted = cold_bytes(device_.info());
-  return static_cast<int>(
-      std::clamp<int64_t>((wanted + bytes_per_copy - 1) / std::max<int64_t>(bytes_per_copy, 1), 1, kMaxCopies));
+Result<FootprintPlan> CaseRunner::footprint(const BenchCase& c) {
+  CUDABK_ASSIGN(const CopyBytes bytes, bytes_per_copy(c));
+  FootprintRequest request;
+  request.mode = c.cold ? CacheMode::kCold : CacheMode::kHot;
+  request.weight_bytes = bytes.weights;
+  request.touched_bytes = bytes.touched;
+  request.l2_bytes = device_.info().l2_bytes;
+  request.emulated = device_.info().emulated;
+  request.max_copies = kMaxCopies;
+  CUDABK_ASSIGN(const auto memory, device_.memory_free_total());
+  request.free_bytes = memory.first;
+  return plan_footprint(request);
 }
 
 Status CaseRunner::prepare(const BenchCase& c, Prepared& prepared, CaseResult& row) {
-  CUDABK_ASSIGN(const int64_t bytes_per_copy, distinct_bytes_per_copy(c));
+  CUDABK_ASSIGN(const FootprintPlan plan, footprint(c));
   ReplicaOptions replica_options;
-  replica_options.copies = copies_for(c, bytes_per_copy);
+  replica_options.copies = static_cast<int>(plan.copies);
+  if (!c.cold && !device_.info().emulated) {
+    replica_options.copies = kHotCopies;
+  }
   replica_options.share_weights = !c.cold;
   replica_options.share_activations = !c.cold || options_.shared_input;
   replica_options.seed = options_.seed;
@@ -150,10 +154,11 @@ Status CaseRunner::prepare(const BenchCase& c, Prepared& prepared, CaseResult& r
                 prepared.backend->prepare(prepared.replicas->graph(), prepared.replicas->bindings()));
   row.copies = replica_options.copies;
   row.weight_bytes = prepared.replicas->weight_bytes();
-  const double l2 = static_cast<double>(device_.info().l2_bytes);
-  row.footprint_l2 = l2 > 0 ? static_cast<double>(prepared.replicas->touched_bytes()) / l2 : 0;
-  const int64_t distinct = row.weight_bytes > 0 ? row.weight_bytes : prepared.replicas->touched_bytes();
-  row.cold_proven = c.cold && !device_.info().emulated && distinct >= cold_bytes(device_.info());
+  row.footprint_l2 = plan.l2_ratio;
+  row.cold_proven = plan.label == "cold";
+  if (plan.label == "warm") {
+    row.flags.push_back("not cold: " + plan.reason);
+  }
   row.fallback = prepared.execution->fallback_reason();
   return success();
 }
@@ -296,9 +301,6 @@ void add_flags(CaseResult& row, const RunLimits& limits) {
   }
   if (!row.fallback.empty()) {
     row.flags.push_back("ran eagerly: " + row.fallback);
-  }
-  if (row.status == CaseStatus::kOk && row.cache == "cold" && row.timer == "event" && !row.cold_proven) {
-    row.flags.emplace_back("not cold: too little data");
   }
   const std::optional<double> rate = row.bytes_per_ns();
   if (rate && limits.read_bytes_per_ns && *rate > *limits.read_bytes_per_ns * kAboveRoof) {

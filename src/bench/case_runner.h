@@ -9,6 +9,7 @@
 #include "bench/replicas.h"
 #include "bench/result.h"
 #include "bench/run.h"
+#include "measure/cache_control.h"
 #include "measure/clock.h"
 #include "measure/trace.h"
 
@@ -35,7 +36,7 @@ class CaseRunner {
   Status time(Prepared& prepared, CaseResult& row);
   Status trace(Prepared& prepared, CaseResult& row);
   void describe_launches(const Prepared& prepared, CaseResult& row) const;
-  int copies_for(const BenchCase& c, int64_t bytes_per_copy) const;
+  Result<FootprintPlan> footprint(const BenchCase& c);
 
   Device& device_;
   const Profile& profile_;

@@ -5,6 +5,8 @@
 
 #include <ctime>
 
+#include "measure/limits.h"
+
 namespace cudabk {
 
 RunEnvironment describe_environment(Device& device, const Profile& profile, const RunOptions& options) {
@@ -25,6 +27,27 @@ RunEnvironment describe_environment(Device& device, const Profile& profile, cons
   }
   environment.started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   return environment;
+}
+
+RunLimits measure_run_limits(Device& device, const std::atomic<bool>* interrupted) {
+  RunLimits limits;
+  if (device.info().emulated) {
+    limits.note = "none for the emulated device";
+    return limits;
+  }
+  const Result<MachineLimits> measured = machine_limits(device, interrupted);
+  if (!measured.ok()) {
+    limits.note = measured.error().message;
+    return limits;
+  }
+  limits.read_bytes_per_ns = measured->read_gbps;
+  limits.copy_bytes_per_ns = measured->copy_gbps;
+  limits.note = measured->gemm_reason;
+  if (measured->gemm_tflops > 0) {
+    limits.gemm_operations_per_ns = measured->gemm_tflops * 1e3;
+    limits.gemm = "bf16 " + measured->gemm_shape;
+  }
+  return limits;
 }
 
 }  // namespace cudabk

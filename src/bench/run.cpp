@@ -119,7 +119,7 @@ Result<RunResult> run_cases(Device& device, const Profile& profile, const std::v
     run.environment.facts["tracer"] = runner->trace_note();
   }
   if (options.measure_limits) {
-    run.limits = measure_run_limits(device);
+    run.limits = measure_run_limits(device, options.interrupted);
   } else {
     run.limits.note = "not measured (--no-limits)";
   }
