@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "copy/args.h"
 #include "ops/cases.h"
+#include "ops/copy_cases.h"
 #include "ops/copy_plan.h"
 #include "ops/op_def.h"
 
@@ -12,6 +16,7 @@ namespace {
 
 constexpr std::string_view kCpy = "cpy";
 constexpr std::string_view kCont = "cont";
+constexpr std::array<std::string_view, 4> kDstAxes = {"cols-dst", "rows-dst", "dim2-dst", "dim3-dst"};
 
 bool moves_with_strides(DType type) {
   return type == DType::f32 || type == DType::f16 || type == DType::bf16 || type == DType::i32;
@@ -294,12 +299,18 @@ Result<Tensor*> CopyOp::build(Graph& graph, const CaseParams& params) const {
   CUDABK_ASSIGN(const DType type, parse_dtype(get_or(params, "type", "f32")));
   CUDABK_ASSIGN(const Shape ne, shape_of(params));
   CUDABK_ASSIGN(Shape dst_ne, shape_of(params, "-dst"));
-  bool like_source = true;  // absent axes are 1, given ones 0
-  for (const std::string_view axis : {"cols-dst", "rows-dst", "dim2-dst", "dim3-dst"}) {
+  // The axes' default is 0: a shape that names none of its extents is the source's, an extent left out of one is 1.
+  const bool like_source = std::all_of(kDstAxes.begin(), kDstAxes.end(), [&](std::string_view axis) {
     const std::string text = params.get(axis);
-    like_source = like_source && (text.empty() || text == "0");
+    return text.empty() || text == "0";
+  });
+  if (like_source) {
+    dst_ne = ne;
+  } else {
+    for (int i = 0; i < 4; ++i) {
+      dst_ne[i] = params.get(kDstAxes[i]) == "0" ? 1 : dst_ne[i];
+    }
   }
-  dst_ne = like_source ? ne : dst_ne;
   CUDABK_ASSIGN(Tensor * a, make_operand(graph, "a", type, ne, get_or(params, "layout", "dense")));
   if (!is_cpy()) {
     return cont(graph, a, dst_ne);
@@ -309,76 +320,6 @@ Result<Tensor*> CopyOp::build(Graph& graph, const CaseParams& params) const {
   CUDABK_ASSIGN(Tensor * target,
                 make_operand(graph, "target", dst_type, dst_ne, get_or(params, "layout-dst", "dense")));
   return cpy(graph, a, target);
-}
-
-// Dense copies of every type, one to three blocks wide.
-void add_byte_cases(std::vector<CaseParams>& cases) {
-  for (const DTypeTraits& t : kDTypes) {
-    for (int blocks = 1; blocks <= 3; ++blocks) {
-      cases.push_back(
-          make_case(fmt::format("type={} cols={} rows=2 dim2=3 dim3=4", t.name, blocks * t.block_elements)));
-    }
-    cases.push_back(make_case(fmt::format("type={} cols={} layout=window", t.name, 3 * t.block_elements)));
-  }
-}
-
-std::vector<CaseParams> cpy_cases() {
-  std::vector<CaseParams> cases;
-  add_byte_cases(cases);
-  for (const std::string pair :
-       {"type=f32", "type=f16", "type=bf16", "type=i32", "type=f32 type-dst=f16", "type=f32 type-dst=bf16",
-        "type=f32 type-dst=i32", "type=f16 type-dst=f32", "type=f16 type-dst=bf16", "type=bf16 type-dst=f32",
-        "type=bf16 type-dst=f16", "type=i32 type-dst=f32"}) {
-    for (const std::string_view shape : {
-             "cols=256 rows=4 dim2=4 dim3=4",
-             "cols=255 rows=3 dim2=2",
-             "cols=256 rows=2 dim2=3 dim3=4 layout=permuted-0213",
-             "cols=24 rows=2 dim2=3 dim3=4 layout=permuted-0312 layout-dst=permuted-0213",
-             "cols=65 rows=70 dim2=3 dim3=2 layout=permuted-1023",
-             "cols=4 rows=256 dim2=3 layout=permuted-1023",
-             "cols=64 rows=32 layout=permuted-1023 layout-dst=window",  // a transpose into a slot of a larger buffer
-             "cols=33 rows=17 dim2=5 layout=permuted-1203 layout-dst=offset",
-             "cols=40 rows=24 dim2=2 layout=permuted-2103",
-             "cols=40 rows=24 dim2=2 layout-dst=permuted-1023",
-             "cols=64 rows=6 dim2=2 layout=half layout-dst=half",
-             "cols=64 rows=6 layout=offset layout-dst=offset",
-             "cols=7 rows=5 dim2=3 layout=offset layout-dst=window",
-             "cols=3 rows=5 dim2=7 dim3=32 layout=permuted-3120 cols-dst=32 rows-dst=7 dim2-dst=5 dim3-dst=3 "
-             "layout-dst=permuted-2013",
-             "cols=6 rows=4 layout=half cols-dst=3 rows-dst=8 layout-dst=half",
-             "cols=6 rows=4 layout=half cols-dst=4 rows-dst=6 layout-dst=half",
-             "cols=12 rows=10 dim2=3 cols-dst=360",
-             "cols=2 rows=2097121 dim2=0",
-             "cols=0 rows=4",
-         }) {
-      cases.push_back(make_case(pair + " " + std::string(shape)));
-    }
-  }
-  // Very tall, and more work than every resident thread of the emulated device.
-  cases.push_back(make_case("cols=2 rows=66000 layout=permuted-1023"));
-  cases.push_back(make_case("cols=2 rows=66000 layout=half"));
-  cases.push_back(make_case("cols=17 rows=16 dim2=66000 dim3=1 layout=permuted-1023"));
-  cases.push_back(make_case("cols=1024 rows=640"));
-  cases.push_back(make_case("type=f16 type-dst=f32 cols=1024 rows=640"));
-  cases.push_back(make_case("type=i8 cols=1000003"));
-  return cases;
-}
-
-std::vector<CaseParams> cont_cases() {
-  std::vector<CaseParams> cases;
-  for (const std::string type : {"type=f32", "type=i32", "type=f16", "type=bf16"}) {
-    for (const std::string shape : {" cols=2", " cols=2 dim2=3 dim3=5", " cols=2 rows=3 dim2=5 dim3=7",
-                                    " cols=1 rows=4 dim2=4", " cols=1 rows=8 dim2=17", " cols=10 rows=10 dim2=10"}) {
-      for (const std::string layout : {" layout=permuted-1023", " layout=slice", " layout=dense"}) {
-        cases.push_back(make_case(type + shape + layout));
-      }
-    }
-    cases.push_back(make_case(type + " cols=8 rows=6 dim2=2 layout=half cols-dst=16 rows-dst=6"));
-    cases.push_back(make_case(type + " cols=40 rows=33 layout=permuted-1023 cols-dst=1320"));
-    cases.push_back(make_case(type + " cols=5 rows=0"));
-  }
-  cases.push_back(make_case("type=q4_K cols=512 rows=3 dim2=2 cols-dst=1024 rows-dst=3"));
-  return cases;
 }
 
 std::vector<CaseParams> CopyOp::test_cases() const { return is_cpy() ? cpy_cases() : cont_cases(); }
