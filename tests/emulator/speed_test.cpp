@@ -2,10 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <random>
+#include <ctime>
 
 #include "device/device.h"
 #include "mmvq/args.h"
@@ -21,9 +20,9 @@ constexpr double kSlowdown = 1;
 constexpr double kSlowdown = 40;  // without optimization, or with red zones, only hangs are caught
 #endif
 
-double seconds(const std::chrono::steady_clock::time_point& start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
+// Processor time of all threads of this process: unlike the clock on the wall it does not grow with what else runs
+// here.
+double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 TEST(Speed, MatrixVectorProductOf4096Rows) {
   constexpr int64_t kSize = 4096, kRowBytes = kSize / 256 * block_bytes(DType::q4_K);
@@ -54,13 +53,13 @@ TEST(Speed, MatrixVectorProductOf4096Rows) {
   auto stream = device.create_stream();
   double best = 1e9;
   for (int i = 0; i < 5; ++i) {
-    const auto start = std::chrono::steady_clock::now();
+    const double start = processor_seconds();
     const auto status = (*stream)->run(launch);
     ASSERT_TRUE(status.ok()) << status.error().message;
-    best = std::min(best, seconds(start));
+    best = std::min(best, processor_seconds() - start);
   }
-  std::printf("q4_K 4096 x 4096 matrix-vector product: %.1f ms\n", best * 1e3);
-  EXPECT_LT(best, 0.3 * kSlowdown);
+  std::printf("q4_K 4096 x 4096 matrix-vector product: %.1f ms of processor time\n", best * 1e3);
+  EXPECT_LT(best, 2 * 0.3 * kSlowdown);  // 0.3 s on two cores
 }
 
 struct ShuffleArgs {
@@ -84,9 +83,9 @@ TEST(Speed, SwitchBetweenThreads) {
   constexpr int kRounds = 2000;
   double best = 1e9;
   for (int i = 0; i < 5; ++i) {
-    const auto start = std::chrono::steady_clock::now();
+    const double start = processor_seconds();
     ASSERT_FALSE(host::run_kernel(shuffles, ShuffleArgs{kRounds, &sum}, shape).has_value());
-    best = std::min(best, seconds(start));
+    best = std::min(best, processor_seconds() - start);
   }
   const double ns = best * 1e9 / (kRounds * 128.0);
   std::printf("one lane's part of a shuffle: %.1f ns\n", ns);
