@@ -2,6 +2,7 @@
 // values of both operands.
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "reference/reference.h"
 
@@ -30,9 +31,9 @@ double dot(const double* x, const double* y, size_t n) {
   return total;
 }
 
-}  // namespace
-
-Result<std::vector<double>> reference_mul_mat(const Tensor& t, const Region& region, const Values& values) {
+// The region of the product after `change` has been applied to every row of both operands.
+template <class Change>
+Result<std::vector<double>> product(const Tensor& t, const Region& region, const Values& values, Change change) {
   const Tensor& a = *t.src[0];
   const Tensor& b = *t.src[1];
   const auto k = static_cast<size_t>(a.ne[0]);
@@ -45,10 +46,13 @@ Result<std::vector<double>> reference_mul_mat(const Tensor& t, const Region& reg
   for (const int64_t i3 : slices3) {
     for (const int64_t i2 : slices2) {
       for (size_t j = 0; j < cols.size(); ++j) {
-        CUDABK_TRY(values.read_row(b, cols[j], i2, i3, 0, std::span(inputs).subspan(j * k, k)));
+        const auto column = std::span(inputs).subspan(j * k, k);
+        CUDABK_TRY(values.read_row(b, cols[j], i2, i3, 0, column));
+        change(column);
       }
       for (size_t i = 0; i < rows.size(); ++i) {
         CUDABK_TRY(values.read_row(a, rows[i], i2 / (b.ne[2] / a.ne[2]), i3 / (b.ne[3] / a.ne[3]), 0, weights));
+        change(std::span(weights));
         for (size_t j = 0; j < cols.size(); ++j) {
           slice[j * rows.size() + i] = dot(weights.data(), inputs.data() + j * k, k);
         }
@@ -57,6 +61,26 @@ Result<std::vector<double>> reference_mul_mat(const Tensor& t, const Region& reg
     }
   }
   return result;
+}
+
+}  // namespace
+
+Result<std::vector<double>> reference_mul_mat(const Tensor& t, const Region& region, const Values& values) {
+  return product(t, region, values, [](std::span<double>) {});
+}
+
+Result<double> reference_magnitude(const Tensor& t, const Region& region, const Values& values) {
+  if (t.op != "mul_mat" || region.count() == 0) {
+    return 0.0;
+  }
+  const auto square = [](std::span<double> row) {
+    for (double& v : row) {
+      v *= v;
+    }
+  };
+  CUDABK_ASSIGN(const std::vector<double> squares, product(t, region, values, square));
+  const double sum = std::accumulate(squares.begin(), squares.end(), 0.0);
+  return std::sqrt(sum / static_cast<double>(squares.size()));
 }
 
 }  // namespace cudabk

@@ -39,12 +39,20 @@ class Values {
                                                        std::vector<double>& storage) const;
 };
 
+// The same read from given memory: `memory` holds the bytes of t.root().
+Status read_memory_row(const Tensor& t, std::span<const std::byte> memory, int64_t i1, int64_t i2, int64_t i3,
+                       int64_t begin, std::span<double> out);
+
 // Rounds values to what a tensor of `type` can hold (f64, f32 and integers of any size: unchanged). kUnsupported for a
 // block type without an encoder.
 Status round_to_type(DType type, std::span<double> values);
 
 // result[j] for the region, in double; rounding of the stored type is not applied.
 Result<std::vector<double>> evaluate_reference(const Tensor& t, const Region& region, const Values& values);
+
+// The root mean square that the region's elements would have if the products they sum had independent signs; 0 for ops
+// that sum no products. A result of few elements may be small by cancellation: its error is to be seen against this.
+Result<double> reference_magnitude(const Tensor& t, const Region& region, const Values& values);
 
 // ---- one function per op, in its own file; the list is generated from src/ops/op_list.txt ----
 using ReferenceFn = Result<std::vector<double>> (*)(const Tensor&, const Region&, const Values&);
