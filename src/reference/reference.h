@@ -32,6 +32,10 @@ class Values {
   // Decoded elements [begin, begin + out.size()) of the row (i1, i2, i3) of `t`, views included.
   Status read_row(const Tensor& t, int64_t i1, int64_t i2, int64_t i3, int64_t begin, std::span<double> out) const;
 
+  // The bytes that read_row reads `t` from, those of t.root(); empty when it is computed. Memory that an op shares
+  // with its target (cpy, in-place ops) is the target's value, not the op's.
+  std::span<const std::byte> memory_of(const Tensor& t) const;
+
  protected:
   // A whole row of `t`, an op's result whose memory is not given: computed from the sources, then rounded to the
   // tensor's type. The evaluator keeps the rows that one op's region needs.

@@ -111,19 +111,21 @@ Status read_memory_row(const Tensor& t, std::span<const std::byte> memory, int64
   return success();
 }
 
+std::span<const std::byte> Values::memory_of(const Tensor& t) const {
+  const Tensor& source = producer(t);
+  return &source == &t.root() ? bytes(source) : std::span<const std::byte>{};
+}
+
 Status Values::read_row(const Tensor& t, int64_t i1, int64_t i2, int64_t i3, int64_t begin,
                         std::span<double> out) const {
   CUDABK_TRY(check_bounds(t, {begin, i1, i2, i3}, out.size()));
   if (out.empty()) {
     return success();
   }
-  // Memory that an op shares with another tensor (cpy, in-place ops) is the other tensor's value, not the op's.
-  const Tensor& source = producer(t);
-  if (&source == &t.root()) {
-    if (const auto memory = bytes(source); !memory.empty()) {
-      return read_memory_row(t, memory, i1, i2, i3, begin, out);
-    }
+  if (const auto memory = memory_of(t); !memory.empty()) {
+    return read_memory_row(t, memory, i1, i2, i3, begin, out);
   }
+  const Tensor& source = producer(t);
   if (source.op == kOpNone) {
     return internal_error(fmt::format("no values are known for '{}' ({})", source.name, describe(source)));
   }
