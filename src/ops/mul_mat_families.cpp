@@ -1,0 +1,106 @@
+#include "ops/mul_mat_families.h"
+
+#include <fmt/format.h>
+
+#include "ops/mul_mat.h"
+#include "tile/args.h"
+
+namespace cudabk {
+namespace {
+
+// Types that have device decoders (kernels/formats).
+bool has_device_format(DType t) {
+  return t == DType::q4_0 || t == DType::q8_0 || t == DType::q4_K || t == DType::q6_K;
+}
+bool is_float_weight(DType t) { return t == DType::f32 || t == DType::f16 || t == DType::bf16; }
+
+DType weight_type(const Problem& p) {
+  const auto type = parse_dtype(p.key);
+  return type.ok() ? *type : DType::i8;  // i8 has no family
+}
+
+Support quantized_weights(const Problem& p) {
+  const DType t = weight_type(p);
+  return has_device_format(t) ? Support{} : Support::no(fmt::format("{} is not a quantized type with a kernel", p.key));
+}
+Support float_weights(const Problem& p) {
+  return is_float_weight(weight_type(p)) ? Support{} : Support::no(fmt::format("{} weights are not floats", p.key));
+}
+
+Support tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  if (d.cc < 80) {
+    return Support::no(fmt::format("needs bf16 tensor cores (sm_80), the device is {}", d.arch));
+  }
+  if (p.dim("f32_precision") != 0) {
+    return Support::no("f32 precision was requested, the tile kernel multiplies in bf16");
+  }
+  const int shared = tile_shared_bytes(c.at("tile_m"), c.at("tile_n"), tile_k_step(weight_type(p)));
+  if (shared > d.max_shared_bytes) {
+    return Support::no(fmt::format("needs {} bytes of shared memory, the device has {}", shared, d.max_shared_bytes));
+  }
+  return {};
+}
+
+Support mmvq_can_run(const Problem& p, const Config&, const DeviceInfo&) { return quantized_weights(p); }
+Support mmvf_can_run(const Problem& p, const Config&, const DeviceInfo&) { return float_weights(p); }
+
+Support mmq_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  const Support s = quantized_weights(p);
+  return s ? tile_can_run(p, c, d) : s;
+}
+Support mmf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  const Support s = float_weights(p);
+  return s ? tile_can_run(p, c, d) : s;
+}
+
+Support dequant_gemm_can_run(const Problem& p, const Config&, const DeviceInfo&) {
+  return quantized_weights(p);
+}
+
+Support blas_can_run(const Problem& p, const Config&, const DeviceInfo&) {
+  if (p.dim("batch") != 1) {
+    return Support::no(fmt::format("one product only, the problem has {}", p.dim("batch")));
+  }
+  return float_weights(p);
+}
+Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&) { return float_weights(p); }
+
+const std::vector<ConfigParam> kVectorParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 1}};
+const std::vector<ConfigParam> kTileParams = {
+    {"tile_m", {32, 64, 128}, 64}, {"tile_n", {16, 32, 64, 128}, 32}, {"split", {1, 2, 4, 8}, 1}};
+
+}  // namespace
+
+std::span<const Family> mul_mat_families() {
+  static const std::vector<Family> kFamilies = {
+      {"mmvq", kVectorParams, mmvq_can_run},
+      {"mmvf", kVectorParams, mmvf_can_run},
+      {"mmq", kTileParams, mmq_can_run},
+      {"mmf", kTileParams, mmf_can_run},
+      {"dequant_gemm", {}, dequant_gemm_can_run},
+      {"blas", {}, blas_can_run},
+      {"blas_batched", {}, blas_batched_can_run},
+  };
+  return kFamilies;
+}
+
+Problem mul_mat_problem(const Tensor& product) {
+  const Tensor& w = *product.src[0];
+  const Tensor& x = *product.src[1];
+  const auto params = product.params.as<MulMatParams>();
+  const int64_t batch = x.ne[2] * x.ne[3];
+  const int64_t weight_batch = w.ne[2] * w.ne[3];
+  return {"mul_mat",
+          std::string(dtype_name(w.type)),
+          {{"m", w.ne[1]},
+           {"n", x.ne[1]},
+           {"k", w.ne[0]},
+           {"batch", batch},
+           {"broadcast", weight_batch > 0 ? batch / weight_batch : 1},
+           {"w_dense", is_contiguous(w) ? 1 : 0},
+           {"x_dense", is_contiguous(x) ? 1 : 0},
+           {"f32_precision", params.precision == Precision::kF32 ? 1 : 0},
+           {"x_f16", x.type == DType::f16 ? 1 : 0}}};
+}
+
+}  // namespace cudabk
