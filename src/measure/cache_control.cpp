@@ -11,8 +11,8 @@ namespace {
 
 constexpr int64_t kColdFloorBytes = 256'000'000;
 constexpr int64_t kColdL2Multiple = 4;
-constexpr double kUsableShare = 0.9;          // of free memory
-constexpr int64_t kEmulatedBytes = 1 << 20;   // nothing to flush there: a few copies show the code path
+constexpr double kUsableShare = 0.9;         // of free memory
+constexpr int64_t kEmulatedBytes = 1 << 20;  // nothing to flush there: a few copies show the code path
 constexpr int64_t kEmulatedCopies = 2;
 
 }  // namespace
@@ -48,9 +48,8 @@ Result<FootprintPlan> plan_footprint(const FootprintRequest& request) {
     plan.copies = copies;
     plan.label = std::move(label);
     plan.distinct_bytes = copies * distinct;
-    plan.l2_ratio = request.l2_bytes > 0
-                        ? static_cast<double>(plan.distinct_bytes) / static_cast<double>(request.l2_bytes)
-                        : 0;
+    plan.l2_ratio =
+        request.l2_bytes > 0 ? static_cast<double>(plan.distinct_bytes) / static_cast<double>(request.l2_bytes) : 0;
     return plan;
   };
   if (request.emulated) {
@@ -67,12 +66,11 @@ Result<FootprintPlan> plan_footprint(const FootprintRequest& request) {
   if (copies == wanted) {
     return finish(copies, "cold");
   }
-  plan.reason = fmt::format(
-      "{} copies would be needed for {} of distinct data, {} {}", wanted,
-      format_bytes(static_cast<double>(plan.required_bytes)), copies,
-      copies == fitting ? fmt::format("fit into the {} of free device memory",
-                                      format_bytes(static_cast<double>(request.free_bytes)))
-                        : std::string("are the most that a replay may hold"));
+  plan.reason = fmt::format("{} copies would be needed for {} of distinct data, {} {}", wanted,
+                            format_bytes(static_cast<double>(plan.required_bytes)), copies,
+                            copies == fitting ? fmt::format("fit into the {} of free device memory",
+                                                            format_bytes(static_cast<double>(request.free_bytes)))
+                                              : std::string("are the most that a replay may hold"));
   return finish(copies, "warm");
 }
 

@@ -20,7 +20,7 @@ struct FootprintRequest {
   int64_t weight_bytes = 0;   // distinct weight bytes one copy of the op reads; 0 for ops without weights
   int64_t touched_bytes = 0;  // all tensors of one copy (with its own activations)
   int64_t l2_bytes = 0;
-  int64_t free_bytes = 0;     // device memory
+  int64_t free_bytes = 0;  // device memory
   bool emulated = false;
   int64_t max_copies = 4096;  // a replay of more launches than that measures something else
 };

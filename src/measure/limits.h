@@ -17,7 +17,7 @@ struct MachineLimits {
   std::string gemm_shape;   // "8192x8192x8192"
   std::string gemm_reason;  // why there is no gemm_tflops; empty otherwise
   std::string read_kernel, copy_kernel;  // the variants that won
-  bool emulated = false;    // then these are figures of the emulation: never compare them with a GPU's
+  bool emulated = false;                 // then these are figures of the emulation: never compare them with a GPU's
 };
 
 // Measures (blocks; about one to two seconds on a GPU). Needs up to 2 GiB of device memory, less where less is free;
