@@ -48,6 +48,13 @@ Result<std::vector<std::string>> axis_values(const Axis& axis, const std::map<st
   return values;
 }
 
+// The usual value of a side axis (one default, everywhere the same) stays out of the parameters, so that keys are short
+// and do not change when an axis is added.
+bool is_implied(const Axis& axis, const std::string& value) {
+  return axis.name != "type" && axis.gpu_values.size() == 1 && axis.gpu_values == axis.host_values &&
+         axis.gpu_values.front() == value;
+}
+
 // Axes in loop order, slowest first: the one that is a sweep over columns or tokens last.
 std::vector<size_t> loop_order(std::span<const Axis> axes) {
   std::vector<size_t> order(axes.size());
@@ -206,7 +213,7 @@ Result<std::vector<CaseParams>> expand_axes(std::string_view target, std::span<c
     }
     CaseParams params;
     for (size_t a = 0; a < axes.size(); ++a) {
-      if (!values[a].empty()) {
+      if (!values[a].empty() && !is_implied(axes[a], values[a][position[a]])) {
         params.set(axes[a].name, values[a][position[a]]);
       }
     }
