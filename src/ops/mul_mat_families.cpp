@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ops/mul_mat.h"
+#include "tile/args.h"
 
 namespace cudabk {
 namespace {
@@ -33,7 +34,7 @@ Support tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (p.dim("f32_precision") != 0) {
     return Support::no("f32 precision was requested, the tile kernel multiplies in bf16");
   }
-  const int shared = (c.at("tile_m") + c.at("tile_n")) * (128 + 8) * 2;  // worst case: 128 k per step, 8 of padding
+  const int shared = tile_shared_bytes(c.at("tile_m"), c.at("tile_n"), tile_k_step(weight_type(p)));
   if (shared > d.max_shared_bytes) {
     return Support::no(fmt::format("needs {} bytes of shared memory, the device has {}", shared, d.max_shared_bytes));
   }

@@ -1,0 +1,180 @@
+// Conversions around library products. All are bound by memory: 16-byte accesses where alignment allows.
+#pragma once
+
+#include "convert/args.h"
+#include "formats/all.h"
+#include "formats/floats.h"
+
+namespace cudabk {
+
+constexpr int kConvertThreads = 256;
+constexpr float kLargestF16 = 65504.0f;
+
+// Sixteen floats as 16-bit elements: two 16-byte stores.
+template <DType To>
+void store_run(uint8_t* dst, const float (&v)[kRunLength]) {
+  if constexpr (To == DType::f32) {
+    for (int i = 0; i < 4; ++i) {
+      reinterpret_cast<f32x4*>(dst)[i] = {v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]};
+    }
+  } else {
+    uint32_t w[kRunLength / 2];
+    for (int i = 0; i < kRunLength / 2; ++i) {
+      w[i] = To == DType::f16 ? pack_f16(v[2 * i], v[2 * i + 1]) : pack_bf16(v[2 * i], v[2 * i + 1]);
+    }
+    reinterpret_cast<u32x4*>(dst)[0] = {w[0], w[1], w[2], w[3]};
+    reinterpret_cast<u32x4*>(dst)[1] = {w[4], w[5], w[6], w[7]};
+  }
+}
+
+// Byte i of a word of codes, as a float.
+template <bool Signed>
+float code_value(uint32_t word, int i) {
+  const uint32_t byte = word >> (8 * i);
+  return Signed ? static_cast<float>(static_cast<int8_t>(byte)) : static_cast<float>(byte & 0xff);
+}
+
+template <DType T>
+void decode_run(const typename Format<T>::Slice& s, int part, int run, float (&v)[kRunLength]) {
+  const u32x4 codes = Format<T>::codes(s, run);
+  const f32x2 scale = Format<T>::scale(s, part, run);
+  const uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
+  for (int i = 0; i < kRunLength; ++i) {
+    v[i] = fma_f(scale.x, code_value<Format<T>::kSigned>(words[i / 4], i % 4), scale.y);
+  }
+}
+
+// One slice a thread. grid: x = ceil(slices of a row / threads), y = rows (looped above the grid limit).
+template <DType T, DType To>
+KERNEL(dequantize, kConvertThreads)(DequantizeArgs a) {
+  using F = Format<T>;
+  const int slice = block_x() * kConvertThreads + thread_x();
+  wait_for_previous_kernel();
+  for (int64_t row = block_y(); row < a.rows; row += grid_y()) {
+    const int64_t i1 = row % a.m, i2 = row / a.m % a.a2, i3 = row / a.m / a.a2;
+    if (slice < a.k / slice_elements<T>()) {
+      const auto s = load_slice<T>(a.weights + i1 * a.row_stride + i2 * a.stride2 + i3 * a.stride3, slice);
+      const int part = slice % F::kParts;
+      const int64_t block_start = row * a.k + static_cast<int64_t>(slice / F::kParts) * F::kBlock;
+      for (int run = 0; run < F::kRuns; ++run) {
+        float v[kRunLength];
+        decode_run<T>(s, part, run, v);
+        store_run<To>(a.dst + (block_start + F::run_offset(part, run)) * block_bytes(To), v);
+      }
+    }
+  }
+}
+
+template <DType To>
+void store_element(uint8_t* dst, int64_t i, float v) {
+  if constexpr (To == DType::f32) {
+    reinterpret_cast<float*>(dst)[i] = v;
+  } else if constexpr (To == DType::f16) {
+    reinterpret_cast<uint16_t*>(dst)[i] = to_f16(v).bits;
+  } else {
+    reinterpret_cast<uint16_t*>(dst)[i] = to_bf16(v).bits;
+  }
+}
+
+// Power of two that brings `amax` into the range of f16; 1 when it fits or is not finite.
+inline float f16_range_scale(float amax) {
+  if (!(amax > kLargestF16) || !is_finite(amax)) {
+    return 1.0f;
+  }
+  float scale = 1.0f;
+  while (amax / scale > kLargestF16) {
+    scale *= 2.0f;
+  }
+  return scale;
+}
+
+// Largest |x| of a row over the block. Threads: kConvertThreads; shared: one float per warp.
+template <DType From>
+float row_amax(const uint8_t* x, int k) {
+  float* partial = shared_memory<float>();
+  float amax = 0;
+  for (int i = thread_x(); i < k; i += kConvertThreads) {
+    amax = max_f(amax, abs_f(load_float<From>(x + static_cast<int64_t>(i) * block_bytes(From))));
+  }
+  for (int mask = kWarpSize / 2; mask > 0; mask /= 2) {
+    amax = max_f(amax, shuffle_xor(amax, mask));
+  }
+  if (lane() == 0) {
+    partial[warp()] = amax;
+  }
+  block_sync();
+  amax = partial[0];
+  for (int w = 1; w < kConvertThreads / kWarpSize; ++w) {
+    amax = max_f(amax, partial[w]);
+  }
+  block_sync();
+  return amax;
+}
+
+// Activations to another float type, one block a row (looped). f16: rows too large for its range are scaled down by a
+// power of two, which scale_columns undoes. Vector: rows are 16-byte aligned and k, k_padded multiples of 8.
+template <DType From, DType To, bool Vector>
+KERNEL(convert_rows, kConvertThreads)(ConvertArgs a) {
+  wait_for_previous_kernel();
+  for (int64_t row = block_x(); row < a.rows; row += grid_x()) {
+    const uint8_t* x = a.x + row % a.n * a.nb1 + row / a.n % a.b2 * a.nb2 + row / a.n / a.b2 * a.nb3;
+    uint8_t* dst = a.dst + row * a.k_padded * block_bytes(To);
+    float factor = 1.0f;
+    if constexpr (To == DType::f16) {
+      const float scale = From == DType::f32 ? f16_range_scale(row_amax<From>(x, a.k)) : 1.0f;
+      factor = 1.0f / scale;
+      if (thread_x() == 0) {
+        a.scale[row] = scale;
+      }
+    }
+    if constexpr (Vector) {
+      for (int i = thread_x() * 8; i < a.k_padded; i += kConvertThreads * 8) {
+        float v[8] = {};
+        if (i < a.k) {
+          load_floats<From>(x + static_cast<int64_t>(i) * block_bytes(From), v);
+        }
+        if constexpr (To == DType::f32) {
+          reinterpret_cast<f32x4*>(dst)[i / 4] = {v[0], v[1], v[2], v[3]};
+          reinterpret_cast<f32x4*>(dst)[i / 4 + 1] = {v[4], v[5], v[6], v[7]};
+        } else if constexpr (To == DType::f16) {
+          reinterpret_cast<u32x4*>(dst)[i / 8] = {pack_f16(v[0] * factor, v[1] * factor), pack_f16(v[2] * factor, v[3] * factor),
+                                                  pack_f16(v[4] * factor, v[5] * factor), pack_f16(v[6] * factor, v[7] * factor)};
+        } else {
+          reinterpret_cast<u32x4*>(dst)[i / 8] = {pack_bf16(v[0], v[1]), pack_bf16(v[2], v[3]), pack_bf16(v[4], v[5]),
+                                                  pack_bf16(v[6], v[7])};
+        }
+      }
+    } else {
+      for (int i = thread_x(); i < a.k_padded; i += kConvertThreads) {
+        const float v = i < a.k ? load_float<From>(x + static_cast<int64_t>(i) * block_bytes(From)) : 0.0f;
+        store_element<To>(dst, i, v * factor);
+      }
+    }
+  }
+  allow_next_kernel();
+}
+
+// Undoes convert_rows' scaling; columns whose scale is 1 are not touched. grid: x = columns (looped).
+template <int Threads>
+KERNEL(scale_columns, Threads)(ScaleColumnsArgs a) {
+  for (int64_t col = block_x(); col < a.columns; col += grid_x()) {
+    const float scale = a.scale[col];
+    for (int64_t i = thread_x(); scale != 1.0f && i < a.m; i += Threads) {
+      a.dst[col * a.m + i] *= scale;
+    }
+  }
+}
+
+// Address arrays for a batched library product whose batches are not regularly spaced.
+template <int Threads>
+KERNEL(gemm_pointers, Threads)(GemmPointersArgs a) {
+  const int64_t b = static_cast<int64_t>(block_x()) * Threads + thread_x();
+  if (b < a.batch) {
+    const int64_t i2 = b % a.b2, i3 = b / a.b2;
+    a.pointers[b] = a.a + i2 / a.ratio2 * a.a_stride2 + i3 / a.ratio3 * a.a_stride3;
+    a.pointers[a.batch + b] = a.b + i2 * a.b_stride2 + i3 * a.b_stride3;
+    a.pointers[2 * a.batch + b] = a.c + b * a.c_stride;
+  }
+}
+
+}  // namespace cudabk

@@ -1,0 +1,47 @@
+// Decoding of weights on the device. Format<T> is all that a kernel knows of a type:
+//
+//   kBytes, kBlock         bytes and elements of a block
+//   kParts, kRuns          a slice is what one thread takes at a time: one of kParts parts of a block, made of kRuns runs
+//                          of 16 consecutive elements
+//   kSigned                codes are signed bytes (else unsigned)
+//   kHasOffset             value = scale * code + offset; without it offset is 0
+//   Slice                  the raw words of a slice, in registers
+//   load(block, part)      reads a slice
+//   run_offset(part, run)  element index in the block of the run's first element
+//   codes(s, run)          the run's 16 codes as bytes, four words in element order
+//   scale(s, part, run)    {scale, offset} of the run
+//
+// For every type here scale * code + offset, evaluated as one fma, is the exact value of the format specification.
+#pragma once
+
+#include "formats/dtypes.h"
+#include "platform/platform.h"
+
+namespace cudabk {
+
+constexpr int kRunLength = 16;
+
+template <DType T>
+struct Format;
+
+template <DType T>
+constexpr int slice_elements() {
+  return Format<T>::kRuns * kRunLength;
+}
+
+// Slice number `slice` of a row of blocks.
+template <DType T>
+typename Format<T>::Slice load_slice(const uint8_t* row, int slice) {
+  using F = Format<T>;
+  return F::load(row + static_cast<int64_t>(slice / F::kParts) * F::kBytes, slice % F::kParts);
+}
+
+// Blocks of 18, 34, 210, ... bytes allow 2-byte loads only.
+inline uint32_t load_word_2aligned(const uint8_t* p) {
+  const auto* half = reinterpret_cast<const uint16_t*>(p);
+  return load_readonly(half) | (static_cast<uint32_t>(load_readonly(half + 1)) << 16);
+}
+
+inline f16 load_half(const uint8_t* p) { return f16{load_readonly(reinterpret_cast<const uint16_t*>(p))}; }
+
+}  // namespace cudabk
