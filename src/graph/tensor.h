@@ -71,6 +71,7 @@ struct Tensor {
   int64_t view_offset = 0;       // bytes from the root's start
   bool is_output = false;        // must stay materialised (fusion may not swallow it)
   Usage usage = Usage::kCompute;
+  float init_scale = 1;          // leaves: factor on random initial values (cases with extreme activations)
   int id = -1;                   // index in the graph, also for leaves
 
   const Tensor& root() const { return view_src != nullptr ? *view_src : *this; }

@@ -1,0 +1,64 @@
+// Lowering of mul_mat, one function per way of computing it. Internal to src/ops.
+#pragma once
+
+#include "mmvq/args.h"
+#include "ops/mul_mat.h"
+#include "ops/op_def.h"
+
+namespace cudabk {
+
+// A product being lowered. `dst` is where the result goes: the product itself, or the sum it is fused with.
+struct Product {
+  const Tensor& weights;
+  const Tensor& x;
+  const Tensor* addend;  // nullptr: none
+  const Tensor& dst;
+  MulMatParams params;
+  Choice choice;
+
+  int64_t m() const { return weights.ne[1]; }
+  int64_t n() const { return x.ne[1]; }
+  int64_t k() const { return weights.ne[0]; }
+  int64_t batch() const { return x.ne[2] * x.ne[3]; }
+  BatchArgs batch_args() const { return {batch(), x.ne[2], x.ne[2] / weights.ne[2], x.ne[3] / weights.ne[3]}; }
+};
+
+using Launches = std::vector<Launch>;
+
+Launches lower_mmvq(const Product& p, LowerContext& ctx);
+Launches lower_mmvf(const Product& p, LowerContext& ctx);
+Launches lower_tile(const Product& p, LowerContext& ctx);        // mmq and mmf
+Launches lower_gemm(const Product& p, LowerContext& ctx);        // dequant_gemm, blas and blas_batched
+
+// ---- shared pieces ----
+
+// "DType::q4_K": a type as it stands in a kernel's template-id.
+std::string type_text(DType type);
+// Largest grid extent in y and z (hardware).
+constexpr int64_t kMaxGridYZ = 65535;
+uint32_t grid_extent(int64_t wanted);  // clamped to kMaxGridYZ; kernels loop over the rest
+
+// Every row of `t` starts on a multiple of `bytes`.
+bool rows_aligned(const Tensor& t, int64_t bytes);
+
+// Fields of EpilogueArgs for the product's addend; binds its memory.
+template <class Args>
+void set_epilogue(KernelCall<Args>& call, const Product& p, LowerContext& ctx) {
+  if (p.addend == nullptr) {
+    return;
+  }
+  const bool broadcast = row_count(*p.addend) == 1 && row_count(p.dst) != 1;
+  call.args.epilogue.column_stride = broadcast ? 0 : p.m();
+  call.args.epilogue.batch_stride = broadcast ? 0 : p.m() * p.n();
+  call.bind(call.args.epilogue.addend, ctx.data(*p.addend));
+}
+
+// The activations as dense [rows][k_padded] of `to` in scratch shared over the plan; adds the converting launch at
+// first use. f16 destinations also get one scale per row (scale.index < 0 otherwise).
+struct ConvertedRows {
+  BufferRef data;
+  BufferRef scale;
+};
+ConvertedRows convert_activations(const Tensor& x, DType to, int64_t k_padded, LowerContext& ctx, Launches& launches);
+
+}  // namespace cudabk

@@ -1,0 +1,111 @@
+// mmvq and mmvf: few columns, bound by reading the weights.
+#include <fmt/format.h>
+
+#include "mmvf/args.h"
+#include "mmvq/args.h"
+#include "ops/mul_mat_lowering.h"
+#include "quantize/args.h"
+
+namespace cudabk {
+namespace {
+
+constexpr int kQuantizeElementsPerBlock = 1024;  // kernel: 256 threads of 4 elements
+
+// Columns a block computes: the smallest compiled count that holds n, at most 8 (kernel instances).
+int columns_per_block(int64_t n) {
+  for (const int cols : {1, 2, 4}) {
+    if (n <= cols) {
+      return cols;
+    }
+  }
+  return 8;
+}
+
+Dim3 vector_grid(const Product& p, int rows, int cols) {
+  return {static_cast<uint32_t>((p.m() + rows - 1) / rows), static_cast<uint32_t>((p.n() + cols - 1) / cols),
+          grid_extent(p.batch())};
+}
+
+// The weights may be read before the previous kernel has finished: nothing in a plan writes them.
+bool weights_are_constant(const Tensor& w) { return w.root().usage == Usage::kWeights && w.root().op == kOpNone; }
+
+struct QuantizedRows {
+  BufferRef codes, scales;
+};
+
+QuantizedRows quantize_activations(const Tensor& x, LowerContext& ctx, Launches& launches) {
+  const int64_t rows = row_count(x), k = x.ne[0];
+  const int64_t code_bytes = (rows * k + 255) / 256 * 256;
+  const auto memory = ctx.shared_scratch(
+      x, "q8", code_bytes + rows * (k / kActivationBlock) * static_cast<int64_t>(sizeof(ActivationScale)));
+  const QuantizedRows result{memory.ref, memory.ref + code_bytes};
+  if (!memory.fresh) {
+    return result;
+  }
+  const bool aligned = rows_aligned(x, 16);
+  const Dim3 grid{static_cast<uint32_t>((k + kQuantizeElementsPerBlock - 1) / kQuantizeElementsPerBlock),
+                  grid_extent(rows)};
+  KernelCall<QuantizeArgs> call({"quantize/quantize.h", fmt::format("quantize<{}>", aligned)}, grid, {256});
+  call.args = {nullptr, nullptr, nullptr, x.nb[1], x.nb[2], x.nb[3], x.ne[1], x.ne[2], rows, static_cast<int32_t>(k)};
+  call.bind(call.args.x, ctx.data(x));
+  call.bind(call.args.codes, result.codes);
+  call.bind(call.args.scales, result.scales);
+  call.work().programmatic = true;
+  launches.push_back(call.launch("quantize"));
+  return result;
+}
+
+}  // namespace
+
+Launches lower_mmvq(const Product& p, LowerContext& ctx) {
+  Launches launches;
+  const QuantizedRows x = quantize_activations(p.x, ctx, launches);
+  const int warps = p.choice.config.at("warps"), rows = p.choice.config.at("rows"), cols = columns_per_block(p.n());
+  const Tensor& w = p.weights;
+  KernelCall<MmvqArgs> call(
+      {"mmvq/mmvq.h", fmt::format("mmvq<{}, {}, {}, {}>", type_text(w.type), cols, warps, rows)},
+      vector_grid(p, rows, cols), {static_cast<uint32_t>(warps * 32)}, vector_shared_bytes(warps, rows, cols));
+  call.args.batch = p.batch_args();
+  call.args.row_stride = w.nb[1];
+  call.args.stride2 = w.nb[2];
+  call.args.stride3 = w.nb[3];
+  call.args.m = static_cast<int32_t>(p.m());
+  call.args.n = static_cast<int32_t>(p.n());
+  call.args.k = static_cast<int32_t>(p.k());
+  call.bind(call.args.weights, ctx.data(w));
+  call.bind(call.args.codes, x.codes);
+  call.bind(call.args.scales, x.scales);
+  call.bind(call.args.dst, ctx.data(p.dst));
+  set_epilogue(call, p, ctx);
+  call.work().programmatic = weights_are_constant(w);
+  launches.push_back(call.launch(fmt::format("mmvq {}", dtype_name(w.type))));
+  return launches;
+}
+
+Launches lower_mmvf(const Product& p, LowerContext& ctx) {
+  const int warps = p.choice.config.at("warps"), rows = p.choice.config.at("rows"), cols = columns_per_block(p.n());
+  const Tensor& w = p.weights;
+  const bool vector = rows_aligned(w, 16) && rows_aligned(p.x, 16) && p.k() % 8 == 0;
+  KernelCall<MmvfArgs> call({"mmvf/mmvf.h", fmt::format("mmvf<{}, {}, {}, {}, {}, {}>", type_text(w.type),
+                                                        type_text(p.x.type), cols, warps, rows, vector ? 8 : 1)},
+                            vector_grid(p, rows, cols), {static_cast<uint32_t>(warps * 32)},
+                            vector_shared_bytes(warps, rows, cols));
+  call.args.batch = p.batch_args();
+  call.args.row_stride = w.nb[1];
+  call.args.stride2 = w.nb[2];
+  call.args.stride3 = w.nb[3];
+  call.args.x_col_stride = p.x.nb[1];
+  call.args.x_stride2 = p.x.nb[2];
+  call.args.x_stride3 = p.x.nb[3];
+  call.args.m = static_cast<int32_t>(p.m());
+  call.args.n = static_cast<int32_t>(p.n());
+  call.args.k = static_cast<int32_t>(p.k());
+  call.bind(call.args.weights, ctx.data(w));
+  call.bind(call.args.x, ctx.data(p.x));
+  call.bind(call.args.dst, ctx.data(p.dst));
+  set_epilogue(call, p, ctx);
+  call.work().programmatic = true;
+  return {call.launch(fmt::format("mmvf {}", dtype_name(w.type)))};
+}
+
+}  // namespace cudabk
