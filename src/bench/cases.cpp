@@ -90,10 +90,18 @@ Result<std::vector<BenchCase>> op_shapes(const OpDef& op, const Selection& selec
     CUDABK_TRY(add(selection.axes, ""));
     return cases;
   }
-  if (op.name() != "mul_mat") {
+  const bool layer = op.name() == "layer";
+  if (!layer && op.name() != "mul_mat") {
     return invalid(fmt::format("--shapes applies to mulmat and layer, not to {}", op.name()));
   }
   CUDABK_ASSIGN(const ModelShapes model, find_shapes(selection.shapes));
+  if (layer) {
+    std::map<std::string, std::string> axes = selection.axes;
+    axes["hidden"] = format_count(model.hidden);
+    axes["ffn"] = format_count(model.ffn);
+    CUDABK_TRY(add(axes, model.model));
+    return cases;
+  }
   for (const MatrixShape& shape : model.mul_mat) {
     std::map<std::string, std::string> axes = selection.axes;
     axes["m"] = format_count(shape.m);
