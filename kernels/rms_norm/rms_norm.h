@@ -36,21 +36,17 @@ KERNEL(rms_norm, RowThreads* Rows)
   constexpr int kStep = RowThreads * Vec;
   float held[kRmsNormHeldPacks][Vec];
   float sum = 0.0f;
-#pragma unroll
   for (int j = 0; j < kRmsNormHeldPacks; ++j) {
     const int64_t col = j * kStep + thread * Vec;
     if (col < p.cols) {
       Pack<float, Vec>::load(x + col, held[j]);
     } else {
-#pragma unroll
       for (int i = 0; i < Vec; ++i) {
         held[j][i] = 0.0f;
       }
     }
   }
-#pragma unroll
   for (int j = 0; j < kRmsNormHeldPacks; ++j) {
-#pragma unroll
     for (int i = 0; i < Vec; ++i) {
       sum = fma_f(held[j][i], held[j][i], sum);
     }
@@ -59,7 +55,6 @@ KERNEL(rms_norm, RowThreads* Rows)
   for (int64_t col = kHeldCols + thread * Vec; col < p.cols; col += kStep) {
     float v[Vec];
     Pack<float, Vec>::load(x + col, v);
-#pragma unroll
     for (int i = 0; i < Vec; ++i) {
       sum = fma_f(v[i], v[i], sum);
     }
@@ -75,7 +70,6 @@ KERNEL(rms_norm, RowThreads* Rows)
     if constexpr (Gain) {
       Pack<float, Vec>::load(gain + col, w);
     }
-#pragma unroll
     for (int i = 0; i < Vec; ++i) {
       out[i] = v[i] * scale;
       if constexpr (Gain) {
@@ -84,7 +78,6 @@ KERNEL(rms_norm, RowThreads* Rows)
     }
     Pack<float, Vec>::store(y + col, out);
   };
-#pragma unroll
   for (int j = 0; j < kRmsNormHeldPacks; ++j) {
     const int64_t col = j * kStep + thread * Vec;
     if (col < p.cols) {
