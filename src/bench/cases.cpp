@@ -48,6 +48,13 @@ Result<std::vector<std::string>> axis_values(const Axis& axis, const std::map<st
   return values;
 }
 
+// The usual value of a side axis (one default, everywhere the same) stays out of the parameters, so that keys are short
+// and do not change when an axis is added.
+bool is_implied(const Axis& axis, const std::string& value) {
+  return axis.name != "type" && axis.gpu_values.size() == 1 && axis.gpu_values == axis.host_values &&
+         axis.gpu_values.front() == value;
+}
+
 // Axes in loop order, slowest first: the one that is a sweep over columns or tokens last.
 std::vector<size_t> loop_order(std::span<const Axis> axes) {
   std::vector<size_t> order(axes.size());
@@ -90,10 +97,18 @@ Result<std::vector<BenchCase>> op_shapes(const OpDef& op, const Selection& selec
     CUDABK_TRY(add(selection.axes, ""));
     return cases;
   }
-  if (op.name() != "mul_mat") {
+  const bool layer = op.name() == "layer";
+  if (!layer && op.name() != "mul_mat") {
     return invalid(fmt::format("--shapes applies to mulmat and layer, not to {}", op.name()));
   }
   CUDABK_ASSIGN(const ModelShapes model, find_shapes(selection.shapes));
+  if (layer) {
+    std::map<std::string, std::string> axes = selection.axes;
+    axes["hidden"] = format_count(model.hidden);
+    axes["ffn"] = format_count(model.ffn);
+    CUDABK_TRY(add(axes, model.model));
+    return cases;
+  }
   for (const MatrixShape& shape : model.mul_mat) {
     std::map<std::string, std::string> axes = selection.axes;
     axes["m"] = format_count(shape.m);
@@ -198,7 +213,7 @@ Result<std::vector<CaseParams>> expand_axes(std::string_view target, std::span<c
     }
     CaseParams params;
     for (size_t a = 0; a < axes.size(); ++a) {
-      if (!values[a].empty()) {
+      if (!values[a].empty() && !is_implied(axes[a], values[a][position[a]])) {
         params.set(axes[a].name, values[a][position[a]]);
       }
     }
