@@ -27,15 +27,20 @@ void store_run(uint8_t* dst, const float (&v)[kRunLength]) {
   }
 }
 
-inline float signed_byte(uint32_t word, int i) { return static_cast<float>(static_cast<int8_t>(word >> (8 * i))); }
+// Byte i of a word of codes, as a float.
+template <bool Signed>
+float code_value(uint32_t word, int i) {
+  const uint32_t byte = word >> (8 * i);
+  return Signed ? static_cast<float>(static_cast<int8_t>(byte)) : static_cast<float>(byte & 0xff);
+}
 
 template <DType T>
-void decode_run(const typename Format<T>::Slice& s, int slice, int run, float (&v)[kRunLength]) {
+void decode_run(const typename Format<T>::Slice& s, int part, int run, float (&v)[kRunLength]) {
   const u32x4 codes = Format<T>::codes(s, run);
-  const f32x2 scale = Format<T>::scale(s, slice, run);
+  const f32x2 scale = Format<T>::scale(s, part, run);
   const uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
   for (int i = 0; i < kRunLength; ++i) {
-    v[i] = fma_f(scale.x, signed_byte(words[i / 4], i % 4), scale.y);
+    v[i] = fma_f(scale.x, code_value<Format<T>::kSigned>(words[i / 4], i % 4), scale.y);
   }
 }
 
@@ -48,11 +53,13 @@ KERNEL(dequantize, kConvertThreads)(DequantizeArgs a) {
   for (int64_t row = block_y(); row < a.rows; row += grid_y()) {
     const int64_t i1 = row % a.m, i2 = row / a.m % a.a2, i3 = row / a.m / a.a2;
     if (slice < a.k / slice_elements<T>()) {
-      const auto s = F::load(a.weights + i1 * a.row_stride + i2 * a.stride2 + i3 * a.stride3, slice);
+      const auto s = load_slice<T>(a.weights + i1 * a.row_stride + i2 * a.stride2 + i3 * a.stride3, slice);
+      const int part = slice % F::kParts;
+      const int64_t block_start = row * a.k + static_cast<int64_t>(slice / F::kParts) * F::kBlock;
       for (int run = 0; run < F::kRuns; ++run) {
         float v[kRunLength];
-        decode_run<T>(s, slice, run, v);
-        store_run<To>(a.dst + (row * a.k + F::run_start(slice, run)) * block_bytes(To), v);
+        decode_run<T>(s, part, run, v);
+        store_run<To>(a.dst + (block_start + F::run_offset(part, run)) * block_bytes(To), v);
       }
     }
   }

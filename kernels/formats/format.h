@@ -1,13 +1,15 @@
 // Decoding of weights on the device. Format<T> is all that a kernel knows of a type:
 //
 //   kBytes, kBlock         bytes and elements of a block
-//   kRuns                  a slice is what one thread takes at a time: kRuns runs of 16 consecutive elements
+//   kParts, kRuns          a slice is what one thread takes at a time: one of kParts parts of a block, made of kRuns runs
+//                          of 16 consecutive elements
+//   kSigned                codes are signed bytes (else unsigned)
 //   kHasOffset             value = scale * code + offset; without it offset is 0
 //   Slice                  the raw words of a slice, in registers
-//   load(row, slice)       reads slice number `slice` of a row (row: first byte of the row)
-//   run_start(slice, run)  element index in the row of the run's first element
-//   codes(s, run)          the run's 16 codes as signed bytes, four words in element order
-//   scale(s, slice, run)   {scale, offset} of the run
+//   load(block, part)      reads a slice
+//   run_offset(part, run)  element index in the block of the run's first element
+//   codes(s, run)          the run's 16 codes as bytes, four words in element order
+//   scale(s, part, run)    {scale, offset} of the run
 //
 // For every type here scale * code + offset, evaluated as one fma, is the exact value of the format specification.
 #pragma once
@@ -25,6 +27,13 @@ struct Format;
 template <DType T>
 constexpr int slice_elements() {
   return Format<T>::kRuns * kRunLength;
+}
+
+// Slice number `slice` of a row of blocks.
+template <DType T>
+typename Format<T>::Slice load_slice(const uint8_t* row, int slice) {
+  using F = Format<T>;
+  return F::load(row + static_cast<int64_t>(slice / F::kParts) * F::kBytes, slice % F::kParts);
 }
 
 // Blocks of 18, 34, 210, ... bytes allow 2-byte loads only.

@@ -7,15 +7,14 @@ namespace cudabk {
 
 template <>
 struct Format<DType::q4_0> {
-  static constexpr int kBytes = 18, kBlock = 32, kRuns = 2;
-  static constexpr bool kHasOffset = true;
+  static constexpr int kBytes = 18, kBlock = 32, kParts = 1, kRuns = 2;
+  static constexpr bool kSigned = false, kHasOffset = true;
   struct Slice {
     uint32_t nibbles[4];
     float d;
   };
 
-  static Slice load(const uint8_t* row, int slice) {
-    const uint8_t* block = row + static_cast<int64_t>(slice) * kBytes;
+  static Slice load(const uint8_t* block, int /*part*/) {
     Slice s;
     for (int i = 0; i < 4; ++i) {
       s.nibbles[i] = load_word_2aligned(block + 2 + 4 * i);
@@ -23,13 +22,13 @@ struct Format<DType::q4_0> {
     s.d = to_float(load_half(block));
     return s;
   }
-  static int run_start(int slice, int run) { return slice * 32 + run * 16; }
+  static int run_offset(int /*part*/, int run) { return run * 16; }
   static u32x4 codes(const Slice& s, int run) {
     const int shift = 4 * run;
     return {(s.nibbles[0] >> shift) & 0x0f0f0f0f, (s.nibbles[1] >> shift) & 0x0f0f0f0f,
             (s.nibbles[2] >> shift) & 0x0f0f0f0f, (s.nibbles[3] >> shift) & 0x0f0f0f0f};
   }
-  static f32x2 scale(const Slice& s, int /*slice*/, int /*run*/) { return {s.d, -8.0f * s.d}; }
+  static f32x2 scale(const Slice& s, int /*part*/, int /*run*/) { return {s.d, -8.0f * s.d}; }
 };
 
 }  // namespace cudabk

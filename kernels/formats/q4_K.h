@@ -8,36 +8,35 @@ namespace cudabk {
 
 template <>
 struct Format<DType::q4_K> {
-  static constexpr int kBytes = 144, kBlock = 256, kRuns = 2;
-  static constexpr bool kHasOffset = true;
-  static constexpr int kSlicesPerBlock = 8;  // slice 2j + h: bytes 32j + 16h .. + 15 of the nibbles
+  static constexpr int kBytes = 144, kBlock = 256, kParts = 8, kRuns = 2;
+  static constexpr bool kSigned = false, kHasOffset = true;
+  // Part 2j + h: bytes 32j + 16h .. + 15 of the nibbles: half h of groups 2j and 2j + 1.
   struct Slice {
     u32x4 header;  // d and dmin, then the 12 scale bytes
     u32x4 nibbles;
   };
 
-  static Slice load(const uint8_t* row, int slice) {
-    const uint8_t* block = row + static_cast<int64_t>(slice / kSlicesPerBlock) * kBytes;
+  static Slice load(const uint8_t* block, int part) {
     const auto* words = reinterpret_cast<const u32x4*>(block);
-    return {load_readonly(words), load_streaming(words + 1 + slice % kSlicesPerBlock)};
+    return {load_readonly(words), load_streaming(words + 1 + part)};
   }
-  static int run_start(int slice, int run) {
-    return slice / kSlicesPerBlock * kBlock + (slice % kSlicesPerBlock / 2) * 64 + run * 32 + (slice % 2) * 16;
-  }
+  static int run_offset(int part, int run) { return part / 2 * 64 + run * 32 + part % 2 * 16; }
+  // High nibbles stay where they are, 16 times too large; scale() makes up for it.
   static u32x4 codes(const Slice& s, int run) {
-    const int shift = 4 * run;
-    return {(s.nibbles.x >> shift) & 0x0f0f0f0f, (s.nibbles.y >> shift) & 0x0f0f0f0f,
-            (s.nibbles.z >> shift) & 0x0f0f0f0f, (s.nibbles.w >> shift) & 0x0f0f0f0f};
+    const uint32_t mask = 0x0f0f0f0fu << (4 * run);
+    return {s.nibbles.x & mask, s.nibbles.y & mask, s.nibbles.z & mask, s.nibbles.w & mask};
   }
-  static f32x2 scale(const Slice& s, int slice, int run) {
-    const int j = slice % kSlicesPerBlock / 2;  // groups 2j and 2j + 1
-    const int shift = 16 * (j & 1);
+  static f32x2 scale(const Slice& s, int part, int run) {
+    // Groups 0..3 have their six bits in one byte; 4..7 four bits in the last word, two on top of an earlier byte.
+    const int shift = 8 * (part & 2) + 8 * run;
+    const bool packed = part >= 4;
+    const uint32_t low_mask = packed ? 0x0f : 0x3f, high_mask = packed ? 0x30 : 0;
     const uint32_t a = s.header.y >> shift, b = s.header.z >> shift, c = s.header.w >> shift;
-    const uint32_t scales = j < 2 ? a & 0x3f3f : (c & 0x0f0f) | ((a >> 2) & 0x3030);
-    const uint32_t mins = j < 2 ? b & 0x3f3f : ((c >> 4) & 0x0f0f) | ((b >> 2) & 0x3030);
-    const float d = to_float(f16{static_cast<uint16_t>(s.header.x & 0xffff)});
+    const uint32_t scale = ((packed ? c : a) & low_mask) | ((a >> 2) & high_mask);
+    const uint32_t min = ((packed ? c >> 4 : b) & low_mask) | ((b >> 2) & high_mask);
+    const float d = to_float(f16{static_cast<uint16_t>(s.header.x & 0xffff)}) * (run == 1 ? 0.0625f : 1.0f);
     const float dmin = to_float(f16{static_cast<uint16_t>(s.header.x >> 16)});
-    return {d * static_cast<float>((scales >> (8 * run)) & 0xff), -dmin * static_cast<float>((mins >> (8 * run)) & 0xff)};
+    return {d * static_cast<float>(scale), -dmin * static_cast<float>(min)};
   }
 };
 

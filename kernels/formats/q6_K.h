@@ -9,34 +9,31 @@ namespace cudabk {
 
 template <>
 struct Format<DType::q6_K> {
-  static constexpr int kBytes = 210, kBlock = 256, kRuns = 4;
-  static constexpr bool kHasOffset = true;
-  static constexpr int kSlicesPerBlock = 4;  // slice 2h + p: half h, bytes 16p .. 16p + 15 of its columns
+  static constexpr int kBytes = 210, kBlock = 256, kParts = 4, kRuns = 4;
+  static constexpr bool kSigned = false, kHasOffset = true;
+  // Part 2h + p: half h, bytes 16p .. 16p + 15 of its columns.
   struct Slice {
     uint32_t low[8];   // columns 0 and 2, then 1 and 3
     uint32_t high[4];
     float scale[4];    // by column
   };
 
-  static Slice load(const uint8_t* row, int slice) {
-    const uint8_t* block = row + static_cast<int64_t>(slice / kSlicesPerBlock) * kBytes;
-    const int half = slice % kSlicesPerBlock / 2, part = slice % 2;
+  static Slice load(const uint8_t* block, int part) {
+    const int half = part / 2, bytes = part % 2 * 16;
     Slice s;
     for (int i = 0; i < 4; ++i) {
-      s.low[i] = load_word_2aligned(block + 64 * half + 16 * part + 4 * i);
-      s.low[4 + i] = load_word_2aligned(block + 64 * half + 32 + 16 * part + 4 * i);
-      s.high[i] = load_word_2aligned(block + 128 + 32 * half + 16 * part + 4 * i);
+      s.low[i] = load_word_2aligned(block + 64 * half + bytes + 4 * i);
+      s.low[4 + i] = load_word_2aligned(block + 64 * half + 32 + bytes + 4 * i);
+      s.high[i] = load_word_2aligned(block + 128 + 32 * half + bytes + 4 * i);
     }
     const float d = to_float(load_half(block + 208));
-    const auto* scales = reinterpret_cast<const int8_t*>(block + 192 + 8 * half + part);
+    const auto* scales = reinterpret_cast<const int8_t*>(block + 192 + 8 * half + part % 2);
     for (int c = 0; c < 4; ++c) {
       s.scale[c] = d * static_cast<float>(load_readonly(scales + 2 * c));
     }
     return s;
   }
-  static int run_start(int slice, int run) {
-    return slice / kSlicesPerBlock * kBlock + (slice % kSlicesPerBlock / 2) * 128 + run * 32 + (slice % 2) * 16;
-  }
+  static int run_offset(int part, int run) { return part / 2 * 128 + run * 32 + part % 2 * 16; }
   static uint32_t word(const Slice& s, int run, int i) {
     const uint32_t low = (s.low[4 * (run % 2) + i] >> (4 * (run / 2))) & 0x0f0f0f0f;
     return low | (((s.high[i] >> (2 * run)) & 0x03030303) << 4);
@@ -44,7 +41,7 @@ struct Format<DType::q6_K> {
   static u32x4 codes(const Slice& s, int run) {
     return {word(s, run, 0), word(s, run, 1), word(s, run, 2), word(s, run, 3)};
   }
-  static f32x2 scale(const Slice& s, int /*slice*/, int run) { return {s.scale[run], -32.0f * s.scale[run]}; }
+  static f32x2 scale(const Slice& s, int /*part*/, int run) { return {s.scale[run], -32.0f * s.scale[run]}; }
 };
 
 }  // namespace cudabk

@@ -10,7 +10,7 @@ constexpr int kActivationBlock = 32;
 
 struct ActivationScale {  // of 32 elements
   float d;                // value = d * code
-  int16_t sum[2];         // of the codes 0..15 and 16..31
+  uint32_t sums;          // of the codes 0..15 and 16..31, as f16 (exact: at most 16 * 127) in the low and high half
 };
 
 struct QuantizeArgs {

@@ -37,7 +37,7 @@ inline void quantize_row(const QuantizeArgs& a, int64_t row, int k0, f32x4 v) {
     reinterpret_cast<uint32_t*>(a.codes + row * a.k)[k0 / 4] = packed;
     if (lane() % 8 == 0) {
       a.scales[row * (a.k / kActivationBlock) + k0 / kActivationBlock] = {
-          d, {static_cast<int16_t>(sum), static_cast<int16_t>(other)}};
+          d, pack_f16(static_cast<float>(sum), static_cast<float>(other))};
     }
   }
 }

@@ -29,7 +29,7 @@ struct WeightTile {
       const int64_t row = row0 + item / kSlicesPerRow;
       const int slice = step * kSlicesPerRow + item % kSlicesPerRow;
       if (item < TileM * kSlicesPerRow && row < m && slice < k / slice_elements<T>()) {
-        slices[i] = F::load(weights + row * row_stride, slice);
+        slices[i] = load_slice<T>(weights + row * row_stride, slice);
       }
     }
   }
@@ -44,9 +44,9 @@ struct WeightTile {
       for (int run = 0; run < F::kRuns; ++run) {
         float v[kRunLength] = {};
         if (inside) {
-          decode_run<T>(slices[i], slice, run, v);
+          decode_run<T>(slices[i], slice % F::kParts, run, v);
         }
-        const int column = F::run_start(item % kSlicesPerRow + step * kSlicesPerRow, run) - step * kStep;
+        const int column = slice / F::kParts * F::kBlock + F::run_offset(slice % F::kParts, run) - step * kStep;
         store_run_bf16(tile + row * (kStep + kTileRowPadding) + column, v);
       }
     }

@@ -35,11 +35,8 @@ class RmsNormMul final : public FusionRule {
     if (mul.src[1] == &norm && !same_shape(gain, norm)) {
       return near_miss(fmt::format("the norm is the broadcast operand: {} times {}", describe(gain), describe(norm)));
     }
-    if (gain.type != DType::f32 || mul.type != DType::f32) {
-      return near_miss(fmt::format("gain and result must be f32: {}, {}", describe(gain), describe(mul)));
-    }
-    if (!has_contiguous_rows(gain) || gain.ne[0] != norm.ne[0]) {
-      return near_miss(fmt::format("the gain's rows must be dense and as long as the norm's: {}", describe(gain)));
+    if (const Support fits = supports_rms_norm_gain(*norm.src[0], gain, mul); !fits) {
+      return near_miss(fits.reason);
     }
     return {2, ""};
   }
@@ -48,7 +45,7 @@ class RmsNormMul final : public FusionRule {
     const Tensor& norm = node_at(in, first);
     const Tensor& mul = node_at(in, first + 1);
     CUDABK_ASSIGN(Launch launch, lower_rms_norm(*norm.src[0], &other_operand(mul, norm), mul,
-                                                norm.params.as<RmsNormParams>().eps, ctx));
+                                                rms_norm_eps(norm), ctx));
     return std::vector<Launch>{std::move(launch)};
   }
 };

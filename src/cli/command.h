@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.h"
 #include "device/device.h"
@@ -19,22 +20,27 @@ namespace cudabk::cli {
 class CliContext {
  public:
   // Global options (main.cpp registers them on every subcommand).
-  std::string device_name = "auto";   // --device, CUDABK_DEVICE
-  std::string profile_file;           // --profile, CUDABK_PROFILE
-  DeviceOptions device_options;       // cache folder from XDG_CACHE_HOME, --shuffle-threads
+  std::string device_name = "auto";    // --device, CUDABK_DEVICE
+  std::string profile_file;            // --profile, CUDABK_PROFILE
+  std::string profile_dir;             // where `tune` keeps this user's profiles: XDG_DATA_HOME/cudabk/profiles
+  std::vector<std::string> arguments;  // argv[1..]: what reproduces this run
+  DeviceOptions device_options;        // cache folder from XDG_CACHE_HOME, --shuffle-threads
   bool quiet = false;
   bool verbose = false;
-  bool progress = true;               // off with --no-progress or when stderr is not a terminal
-  bool color = false;                 // --color auto|always|never, NO_COLOR
-  bool machine_stdout = false;        // some output was asked for on "-": human text then goes to stderr
+  bool progress = true;         // off with --no-progress or when stderr is not a terminal
+  bool color = false;           // --color auto|always|never, NO_COLOR
+  bool machine_stdout = false;  // some output was asked for on "-": human text then goes to stderr
+
+  CliContext();  // reads the environment; flags override
+  ~CliContext();
 
   // Opened at first use. Falling back to the emulated device prints its one-line notice once.
   Result<Device*> device();
-  Result<const Profile*> profile();   // for device()
+  Result<const Profile*> profile();  // for device()
 
-  void print(std::string_view text);  // human text, no newline added
-  void notice(std::string_view line); // one line on stderr, unless --quiet
-  void show_progress(std::string_view line);  // rewrites one line on stderr
+  void print(std::string_view text);          // human text, no newline added
+  void notice(std::string_view line);         // one line on stderr, unless --quiet
+  void show_progress(std::string_view line);  // rewrites one line on stderr; "" removes it
   // Writes a document to FILE (atomically) or, for "-", to stdout.
   Status write_document(const std::string& file, std::string_view text);
 
@@ -47,6 +53,9 @@ class CliContext {
   int exit_status() const;
 
  private:
+  void clear_progress();
+
+  bool progress_shown_ = false;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Profile> profile_;
   std::vector<int> noted_;
@@ -54,10 +63,17 @@ class CliContext {
 
 using Handler = std::function<Status(CliContext&)>;
 
+// --device, --profile, --quiet ... on `command` and on every subcommand of it that has a handler.
+void add_global_options(CLI::App& command, CliContext& context);
+
+// "--json FILE", "--csv FILE" ...: an output option; "-" as its value marks stdout as machine output.
+CLI::Option* add_output_option(CLI::App& command, CliContext& context, const std::string& name, std::string& file,
+                               const std::string& help);
+
 // Runs `handler` when `command` was chosen; its error becomes the message and the exit status.
 void set_handler(CLI::App& command, CliContext& context, Handler handler);
 
-// One per file cmd_NAME.cpp; main.cpp calls them in this order.
+// One per file cmd_NAME.cpp; CMake lists the files that exist, main.cpp calls them in this order.
 void add_info_command(CLI::App& app, CliContext& context);
 void add_list_command(CLI::App& app, CliContext& context);
 void add_bench_command(CLI::App& app, CliContext& context);

@@ -204,6 +204,7 @@ inline Memory::~Memory() {
 struct DeviceOptions {
   std::string cache_dir;           // cubin cache; empty disables it
   int64_t cache_limit_bytes = 1LL << 30;
+  std::string toolkit_dir;            // CUDA_HOME or CUDA_PATH: where NVRTC, cuBLAS are looked for first; may be empty
   uint64_t shuffle_threads_seed = 0;  // emulated device: 0 = ascending order
   enum class ThreadOrder { kAscending, kDescending, kShuffled } thread_order = ThreadOrder::kAscending;
 };

@@ -34,7 +34,7 @@ struct Problem {
   std::string text() const;                  // "mul_mat q4_K m=4096 n=1 k=14336 ..."
 };
 
-using Config = std::map<std::string, int>;  // tunables by name: {"warps": 4, "rows": 2}
+using Config = std::map<std::string, int>;      // tunables by name: {"warps": 4, "rows": 2}
 std::string config_text(const Config& config);  // "warps=4 rows=2"
 
 struct ConfigParam {
@@ -60,9 +60,9 @@ struct Rule {
   std::vector<std::pair<std::string, Interval>> when;  // per dimension; empty matches everything
   std::string use;                                     // family name
   Config config;
-  std::string code;     // "sha256:..." of the variant measured; empty for hand-written defaults
-  bool stale = false;   // code hash differs from the present variant's
-  std::string evidence; // one line: median, baseline, samples; empty for defaults
+  std::string code;      // "sha256:..." of the variant measured; empty for hand-written defaults
+  bool stale = false;    // code hash differs from the present variant's
+  std::string evidence;  // one line: median, baseline, samples; empty for defaults
 };
 
 // Ordered rules for one (op, key); the first whose intervals match and whose variant is applicable wins.
@@ -72,8 +72,8 @@ struct Table {
 
 struct Choice {
   std::string family;
-  Config config;          // complete: every parameter of the family has a value
-  int rule = -1;          // index in the table, -1 for the built-in last resort
+  Config config;                                                 // complete: every parameter of the family has a value
+  int rule = -1;                                                 // index in the table, -1 for the built-in last resort
   std::vector<std::pair<std::string, std::string>> passed_over;  // rule text -> why
 };
 

@@ -62,7 +62,7 @@ class OpDef {
   virtual std::span<const Axis> axes() const = 0;
   virtual Result<Tensor*> build(Graph& graph, const CaseParams& params) const = 0;  // adds leaves and the node
   virtual std::vector<CaseParams> test_cases() const = 0;
-  virtual double tolerance(const Tensor& t) const { return 1e-7; }  // NMSE bound against the reference
+  virtual double tolerance(const Tensor& /*t*/) const { return 1e-7; }  // NMSE bound against the reference
 };
 
 // Services for lower(): names of memory, scratch, the table's choice. Implemented by the planner.

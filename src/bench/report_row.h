@@ -1,0 +1,42 @@
+// The columns of a result for people: one layout for terminal and Markdown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/cases.h"
+#include "bench/result.h"
+#include "bench/table.h"
+
+namespace cudabk {
+
+class RowLayout {
+ public:
+  // Columns for these cases: an axis or mode that is the same everywhere stays out of the table (see `common()`),
+  // except the type and the sizes.
+  explicit RowLayout(const std::vector<BenchCase>& cases);
+  explicit RowLayout(const std::vector<CaseResult>& results);
+
+  std::vector<Column> columns() const;
+  std::vector<std::string> cells(const CaseResult& result, const RunLimits& limits) const;
+  const std::string& common() const { return common_; }  // "graph launch, cold cache, fusion on"
+
+ private:
+  struct Key {
+    CaseParams params;
+    std::string note, variant, launch, fusion, cache;
+  };
+  void decide(const std::vector<Key>& keys);
+
+  std::vector<Column> axes_;
+  bool show_note_ = false, show_launch_ = false, show_fusion_ = false, show_cache_ = false;
+  std::string common_;
+};
+
+// The launches of one op: kernel, shape, traced time, share, gap before it. Without a trace: what runs, no times. Empty
+// when the case has none.
+std::string breakdown_text(const CaseResult& result);
+
+std::string format_figure(double value, int digits = 3);  // "1.23", "12.3", "1234": at least `digits` significant ones
+
+}  // namespace cudabk

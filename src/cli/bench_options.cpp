@@ -1,0 +1,182 @@
+#include "cli/bench_options.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "bench/layer.h"
+#include "bench/sweep.h"
+#include "core/units.h"
+#include "ops/op_def.h"
+
+namespace cudabk::cli {
+namespace {
+
+// One flag per axis name over all ops; an axis whose name is another option's is reached with --axis.
+void add_axis_options(CLI::App& command, BenchFlags& flags) {
+  std::vector<const OpDef*> targets(all_ops().begin(), all_ops().end());
+  targets.push_back(&layer_target());
+  for (const OpDef* op : targets) {
+    for (const Axis& axis : op->axes()) {
+      const std::string flag = (axis.name.size() == 1 ? "-" : "--") + axis.name;
+      if (command.get_option_no_throw(flag) == nullptr) {
+        const std::string name = axis.name;
+        command
+            .add_option_function<std::string>(
+                flag, [&flags, name](const std::string& value) { flags.axes[name] = value; }, axis.help)
+            ->group("Cases");
+      }
+    }
+  }
+  command.add_option("--axis", flags.extra_axes, "NAME=VALUES: any axis by its name")->group("Cases");
+}
+
+void add_case_options(CLI::App& command, BenchFlags& flags) {
+  const char* group = "Cases";
+  command.add_option("--shapes", flags.shapes, "the matrices of a real model (`cudabk list shapes`)")->group(group);
+  command.add_option("--variant", flags.variant, "auto (the table's choice), all, or FAMILY[:param=value,...]")
+      ->group(group);
+  command.add_option("--filter", flags.filters, "keep cases whose key matches this regular expression")->group(group);
+  command.add_option("--exclude", flags.excludes, "drop cases whose key matches")->group(group);
+  command.add_option("--dist", flags.distribution, "values: normal, uniform:A,B")->group(group);
+  command.add_option("--seed", flags.seed, "of the random data (default 42, recorded)")->group(group);
+  command.add_flag("--list", flags.list, "only list the cases")->group(group);
+  command.add_option("--suite", flags.suite, "smoke, decode, prefill, all, or @FILE.jsonl")->group(group);
+}
+
+void add_mode_options(CLI::App& command, BenchFlags& flags) {
+  const char* group = "How";
+  const auto words = [&](const char* name, std::string& value, std::set<std::string> allowed, const char* help) {
+    command.add_option(name, value, help)->check(CLI::IsMember(std::move(allowed)))->group(group);
+  };
+  words("--launch", flags.launch, {"graph", "eager", "both"}, "graph (default), eager, both");
+  words("--fusion", flags.fusion, {"on", "off", "both"}, "on (default), off, both");
+  words("--cache", flags.cache, {"cold", "hot", "both"}, "cold (default): distinct weights per op; hot; both");
+  words("--timer", flags.timer, {"auto", "cupti", "event", "wall"}, "auto (default), cupti, event, wall");
+  words("--check", flags.check, {"once", "all", "off"}, "against the reference: once per shape and variant");
+  words("--order", flags.order, {"fixed", "random", "interleave"}, "of the cases");
+  words("--on-throttle", flags.on_throttle, {"retry", "mark", "fail"}, "when the clock falls below the threshold");
+  command.add_option("--throttle-threshold", flags.throttle_threshold, "of the highest clock (default 75%)")
+      ->group(group);
+  command.add_option("--no-fuse", flags.no_fuse, "fusion rules to switch off")->delimiter(',')->group(group);
+  command.add_flag("--shared-input", flags.shared_input, "all ops of a replay read the same activations")->group(group);
+  command.add_flag("--no-limits", flags.no_limits, "do not measure the machine's limits first")->group(group);
+  command.add_flag("--no-trace", flags.no_trace, "do not trace kernels")->group(group);
+}
+
+void add_length_options(CLI::App& command, BenchFlags& flags) {
+  const char* group = "How long";
+  command.add_option("--warmup", flags.warmup, "auto, a number of samples, or a time")->group(group);
+  command.add_option("--precision", flags.precision, "half-width of the median's interval to reach (1%)")->group(group);
+  command.add_option("--min-samples", flags.min_samples, "per case")->group(group)->check(CLI::NonNegativeNumber);
+  command.add_option("--max-samples", flags.max_samples, "per case")->group(group)->check(CLI::PositiveNumber);
+  command.add_option("--min-time", flags.min_time, "per case, e.g. 200ms")->group(group);
+  command.add_option("--max-time", flags.max_time, "per case, e.g. 2s")->group(group);
+  command.add_option("--budget", flags.budget, "for the whole command, e.g. 10m")->group(group);
+  command.add_option("--repeat", flags.repetitions, "measure every case this many times")
+      ->group(group)
+      ->check(CLI::PositiveNumber);
+}
+
+Result<Mode> mode_of(const std::string& word, const char* first) {
+  return word == "both" ? Mode::kBoth : (word == first ? Mode::kFirst : Mode::kSecond);
+}
+
+template <class T>
+Status set_from(const char* flag, Result<T> value, T& target) {
+  if (!value.ok()) {
+    return std::move(value).error().with_context(flag);
+  }
+  target = std::move(value).value();
+  return success();
+}
+
+Status set_pair(const char* flag, const std::string& text, std::map<std::string, std::string>& target) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return invalid(fmt::format("{}: '{}' is not NAME=VALUE", flag, text));
+  }
+  target[text.substr(0, equals)] = text.substr(equals + 1);
+  return success();
+}
+
+Status set_sampler(const BenchFlags& flags, SamplerOptions& sampler) {
+  CUDABK_TRY(set_from("--warmup", parse_warmup(flags.warmup), sampler.warmup));
+  CUDABK_TRY(set_from("--precision", parse_fraction(flags.precision, 1.0), sampler.precision));
+  CUDABK_TRY(
+      set_from("--throttle-threshold", parse_fraction(flags.throttle_threshold, 1.0), sampler.throttle_threshold));
+  CUDABK_TRY(set_from("--on-throttle", parse_throttle_action(flags.on_throttle), sampler.on_throttle));
+  if (!flags.min_time.empty()) {
+    CUDABK_TRY(set_from("--min-time", parse_duration_s(flags.min_time), sampler.min_time_s));
+  }
+  if (!flags.max_time.empty()) {
+    CUDABK_TRY(set_from("--max-time", parse_duration_s(flags.max_time), sampler.max_time_s));
+  }
+  if (flags.min_samples >= 0) {
+    sampler.min_samples = flags.min_samples;
+  }
+  if (flags.max_samples >= 0) {
+    sampler.max_samples = flags.max_samples;
+    sampler.min_samples = std::min(sampler.min_samples, sampler.max_samples);
+  }
+  return success();
+}
+
+}  // namespace
+
+void add_bench_options(CLI::App& command, CliContext& context, BenchFlags& flags) {
+  add_output_options(command, context, flags.outputs);
+  command.add_option("--tag", flags.tags, "NAME=VALUE kept in the result")->group("Output");
+  add_case_options(command, flags);
+  add_mode_options(command, flags);
+  add_length_options(command, flags);
+  add_axis_options(command, flags);
+}
+
+Result<Selection> to_selection(const BenchFlags& flags) {
+  Selection selection;
+  selection.axes = flags.axes;
+  for (const std::string& axis : flags.extra_axes) {
+    CUDABK_TRY(set_pair("--axis", axis, selection.axes));
+  }
+  selection.shapes = flags.shapes;
+  selection.variant = flags.variant;
+  selection.filters = flags.filters;
+  selection.excludes = flags.excludes;
+  CUDABK_ASSIGN(selection.launch, mode_of(flags.launch, "graph"));
+  CUDABK_ASSIGN(selection.fusion, mode_of(flags.fusion, "on"));
+  CUDABK_ASSIGN(selection.cache, mode_of(flags.cache, "cold"));
+  return selection;
+}
+
+Result<RunOptions> to_run_options(const BenchFlags& flags, const CliContext& context) {
+  RunOptions options;
+  options.seed = flags.seed;
+  options.distribution = flags.distribution;
+  options.check = flags.check == "once" ? CheckMode::kOnce : (flags.check == "all" ? CheckMode::kAll : CheckMode::kOff);
+  options.timer = flags.timer == "auto"    ? TimerChoice::kAuto
+                  : flags.timer == "cupti" ? TimerChoice::kCupti
+                  : flags.timer == "event" ? TimerChoice::kEvent
+                                           : TimerChoice::kWall;
+  options.order = flags.order == "fixed"    ? CaseOrder::kFixed
+                  : flags.order == "random" ? CaseOrder::kRandom
+                                            : CaseOrder::kInterleave;
+  options.repetitions = flags.repetitions > 0 ? flags.repetitions : (options.order == CaseOrder::kInterleave ? 3 : 1);
+  options.shared_input = flags.shared_input;
+  options.trace = !flags.no_trace;
+  options.measure_limits = !flags.no_limits;
+  options.no_fuse.insert(flags.no_fuse.begin(), flags.no_fuse.end());
+  if (!flags.budget.empty()) {
+    CUDABK_TRY(set_from("--budget", parse_duration_s(flags.budget), options.budget_s));
+  }
+  CUDABK_TRY(set_sampler(flags, options.sampler));
+  for (const std::string& tag : flags.tags) {
+    CUDABK_TRY(set_pair("--tag", tag, options.tags));
+  }
+  options.arguments = context.arguments;
+  options.interrupted = &CliContext::interrupted();
+  options.sampler.interrupted = options.interrupted;
+  return options;
+}
+
+}  // namespace cudabk::cli

@@ -1,0 +1,90 @@
+// Options that every subcommand has, and the hook between CLI11 and the handlers.
+#include "cli/command.h"
+
+namespace cudabk::cli {
+namespace {
+
+bool has_option(const CLI::App& command, const std::string& name) {
+  return command.get_option_no_throw(name) != nullptr;
+}
+
+void add_device_options(CLI::App& command, CliContext& context) {
+  if (!has_option(command, "--device")) {
+    command.add_option("--device", context.device_name, "auto, cuda:0, host, host:N, host@sm_90a (CUDABK_DEVICE)");
+  }
+  if (!has_option(command, "--profile")) {
+    command.add_option("--profile", context.profile_file, "dispatch tables to use (CUDABK_PROFILE)");
+  }
+  if (!has_option(command, "--shuffle-threads")) {
+    command.add_option_function<uint64_t>(
+        "--shuffle-threads",
+        [&context](const uint64_t& seed) {
+          context.device_options.shuffle_threads_seed = seed;
+          context.device_options.thread_order = DeviceOptions::ThreadOrder::kShuffled;
+        },
+        "emulated device: run threads in a random order of this seed");
+  }
+}
+
+void add_text_options(CLI::App& command, CliContext& context) {
+  if (!has_option(command, "--quiet")) {
+    command.add_flag("-q,--quiet", context.quiet, "no notices and no progress");
+  }
+  if (!has_option(command, "--verbose")) {
+    command.add_flag("-v,--verbose", context.verbose, "say more");
+  }
+  if (!has_option(command, "--color")) {
+    command
+        .add_option_function<std::string>(
+            "--color",
+            [&context](const std::string& when) {
+              if (when != "auto") {
+                context.color = when == "always";
+              }
+            },
+            "auto, always, never (NO_COLOR)")
+        ->check(CLI::IsMember({"auto", "always", "never"}));
+  }
+  if (!has_option(command, "--no-progress")) {
+    command.add_flag_callback(
+        "--no-progress", [&context] { context.progress = false; }, "no progress line");
+  }
+}
+
+}  // namespace
+
+void add_global_options(CLI::App& command, CliContext& context) {
+  const auto children = command.get_subcommands([](const CLI::App*) { return true; });
+  for (CLI::App* child : children) {
+    add_global_options(*child, context);
+  }
+  add_device_options(command, context);
+  add_text_options(command, context);
+  for (const char* name :
+       {"--device", "--profile", "--shuffle-threads", "--quiet", "--verbose", "--color", "--no-progress"}) {
+    command.get_option(name)->group("Everywhere");
+  }
+}
+
+CLI::Option* add_output_option(CLI::App& command, CliContext& context, const std::string& name, std::string& file,
+                               const std::string& help) {
+  return command.add_option_function<std::string>(
+      name,
+      [&context, &file](const std::string& value) {
+        file = value;
+        if (value == "-") {
+          context.machine_stdout = true;
+        }
+      },
+      help + " (FILE, or - for stdout)");
+}
+
+void set_handler(CLI::App& command, CliContext& context, Handler handler) {
+  command.callback([&context, handler = std::move(handler)] {
+    if (const Status status = handler(context); !status.ok()) {
+      context.note_error(status.error());
+    }
+  });
+}
+
+}  // namespace cudabk::cli

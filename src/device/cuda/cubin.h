@@ -1,0 +1,19 @@
+// What can be read from the compiler's output: the report of its log, the hash of the machine code in its ELF file.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "device/device.h"
+
+namespace cudabk {
+
+// Registers, shared memory, stack and spills from the log of --ptxas-options=-v. kInternal when the log has no report.
+Result<KernelReport> parse_compiler_log(std::string_view log);
+
+// "sha256:..." over the code and constant sections, not over names, notes or debug data: equal code, equal hash.
+// kInvalid when the bytes are not a whole 64-bit ELF file.
+Result<std::string> machine_code_hash(std::string_view cubin);
+
+}  // namespace cudabk

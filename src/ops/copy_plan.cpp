@@ -1,0 +1,95 @@
+#include "ops/copy_plan.h"
+
+#include <algorithm>
+
+namespace cudabk {
+namespace {
+
+constexpr int kSrc = 0, kDst = 1;
+constexpr size_t kMaxDims = 4;
+constexpr int64_t kLeastTransposed = 16;  // shorter sides would leave most of a tile idle
+
+// One side's dims of extent > 1, consumed from the innermost.
+class Walk {
+ public:
+  explicit Walk(const Tensor& t) : t_(t) { settle(); }
+  bool done() const { return dim_ >= 4; }
+  int64_t left() const { return left_; }
+  int64_t stride() const { return stride_; }
+  void take(int64_t extent) {  // divides left()
+    left_ /= extent;
+    stride_ *= extent;
+    if (left_ == 1) {
+      ++dim_;
+      settle();
+    }
+  }
+
+ private:
+  void settle() {
+    while (dim_ < 4 && t_.ne[dim_] == 1) {
+      ++dim_;
+    }
+    if (dim_ < 4) {
+      left_ = t_.ne[dim_];
+      stride_ = element_stride(t_, dim_);
+    }
+  }
+  const Tensor& t_;
+  int dim_ = 0;
+  int64_t left_ = 1, stride_ = 0;
+};
+
+// The coarsest division that refines both shapes; empty when an extent of one side straddles one of the other.
+std::vector<LoopDim> common_dims(const Tensor& src, const Tensor& dst) {
+  std::vector<LoopDim> dims;
+  Walk s(src), d(dst);
+  while (!s.done() && !d.done()) {
+    const int64_t extent = std::min(s.left(), d.left());
+    if (std::max(s.left(), d.left()) % extent != 0) {
+      return {};
+    }
+    dims.push_back({extent, {s.stride(), d.stride(), 0}, extent});
+    s.take(extent);
+    d.take(extent);
+  }
+  if (dims.empty()) {
+    dims.push_back({1, {1, 1, 0}, 1});
+  }
+  return dims;
+}
+
+}  // namespace
+
+CopyPlan plan_copy(const Tensor& src, const Tensor& dst) {
+  CopyPlan plan;
+  const bool dense = is_contiguous(src) && is_contiguous(dst);
+  if (dense && src.type == dst.type) {
+    plan.path = CopyPath::kBytes;
+    return plan;
+  }
+  std::vector<LoopDim> dims = common_dims(src, dst);
+  std::stable_sort(dims.begin(), dims.end(),
+                   [](const LoopDim& a, const LoopDim& b) { return a.stride[kDst] < b.stride[kDst]; });
+  dims = merge_dims(std::move(dims));
+  if (dims.empty() || dims.size() > kMaxDims) {
+    return plan;
+  }
+  plan.dims = std::move(dims);
+  if (plan.dims[0].stride[kDst] != 1) {
+    return plan;
+  }
+  if (plan.dims[0].stride[kSrc] == 1) {
+    plan.path = CopyPath::kRows;
+    return plan;
+  }
+  const auto inner =
+      std::find_if(plan.dims.begin() + 1, plan.dims.end(), [](const LoopDim& d) { return d.stride[kSrc] == 1; });
+  if (inner != plan.dims.end() && inner->extent >= kLeastTransposed && plan.dims[0].extent >= kLeastTransposed) {
+    std::rotate(plan.dims.begin() + 1, inner, inner + 1);
+    plan.path = CopyPath::kTransposed;
+  }
+  return plan;
+}
+
+}  // namespace cudabk
