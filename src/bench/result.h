@@ -38,7 +38,6 @@ struct CheckResult {
   double nmse = 0;
   double tolerance = 0;    // bound on nmse
   int64_t elements = 0;    // compared
-  int64_t non_finite = 0;  // differing in kind (NaN or infinity on one side only)
   std::string worst;       // "[3,17,0,0]: 1.25, reference 1.5"
 };
 

@@ -91,6 +91,10 @@ CliContext::CliContext() {
   }
   profile_file = environment("CUDABK_PROFILE");
   device_options.cache_dir = user_folder("XDG_CACHE_HOME", ".cache");
+  device_options.toolkit_dir = environment("CUDA_HOME");
+  if (device_options.toolkit_dir.empty()) {
+    device_options.toolkit_dir = environment("CUDA_PATH");
+  }
   if (const std::string data = user_folder("XDG_DATA_HOME", ".local/share"); !data.empty()) {
     profile_dir = data + "/profiles";
   }
