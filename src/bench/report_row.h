@@ -33,6 +33,10 @@ class RowLayout {
   std::string common_;
 };
 
+// The launches of one op: kernel, shape, traced time, share, gap before it. Without a trace: what runs, no times. Empty
+// when the case has none.
+std::string breakdown_text(const CaseResult& result);
+
 std::string format_figure(double value, int digits = 3);  // "1.23", "12.3", "1234": at least `digits` significant ones
 
 }  // namespace cudabk

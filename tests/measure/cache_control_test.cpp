@@ -40,7 +40,7 @@ TEST(CacheControl, ShortMemoryRefusesTheLabel) {
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->label, "warm");
   EXPECT_EQ(plan->copies, 3);
-  EXPECT_NE(plan->reason.find("120 MB"), std::string::npos) << plan->reason;
+  EXPECT_NE(plan->reason.find("120.0 MB"), std::string::npos) << plan->reason;
   request.free_bytes = 20'000'000;
   const auto none = plan_footprint(request);
   ASSERT_FALSE(none.ok());

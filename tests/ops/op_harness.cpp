@@ -13,8 +13,16 @@ namespace {
 
 constexpr int64_t kGuardBytes = 256;
 constexpr std::byte kGuard{0xC7};
-constexpr std::byte kGap{0xFF};     // NaN in every float type
-constexpr std::byte kPoison{0xFF};  // results before they are written
+
+// Memory between elements, and results before they are written: signalling NaNs where the type has them. They change
+// when anything computes with them, so that a stray write is seen even where its inputs are gaps too.
+void fill_gap(std::byte* p, int64_t bytes, DType type) {
+  const bool half = type == DType::f16 || type == DType::bf16;
+  const uint32_t pattern = type == DType::f32 ? 0xFFA5A5A5u : type == DType::f16 ? 0xFDA5FDA5u : 0xFFA5FFA5u;
+  for (int64_t i = 0; i < bytes; ++i) {
+    p[i] = half || type == DType::f32 ? static_cast<std::byte>(pattern >> (i % 4 * 8)) : std::byte{0xA5};
+  }
+}
 
 std::byte* element(std::byte* tensor, const Tensor& t, int64_t i0, int64_t i1, int64_t i2, int64_t i3) {
   return tensor + t.view_offset + i0 * t.nb[0] + i1 * t.nb[1] + i2 * t.nb[2] + i3 * t.nb[3];
@@ -159,15 +167,26 @@ Status OpHarness::check_graph(const Graph& graph) {
   return success();
 }
 
+Status OpHarness::check_fused(const Graph& graph, const Tensor& node,
+                              const std::function<Result<Launch>(LowerContext&)>& lower) {
+  CUDABK_TRY(allocate(graph));
+  PlainLowerContext context(device_->info());
+  CUDABK_ASSIGN(const Launch launch, lower(context));
+  CUDABK_TRY(run_launch(graph, launch));
+  CUDABK_TRY(stream_->synchronize());
+  return check_node(graph, node);
+}
+
 Status OpHarness::allocate(const Graph& graph) {
   std::mt19937_64 random(seed_);
   allocations_.clear();
   allocations_.resize(graph.tensors().size());
   for (const auto& t : graph.tensors()) {
     if (t->view_src == nullptr) {
-      auto& image = allocations_[static_cast<size_t>(t->id)].image;
+      auto& [memory, image, has_values] = allocations_[static_cast<size_t>(t->id)];
+      has_values = t->op == kOpNone;
       image.assign(static_cast<size_t>(byte_size(*t) + 2 * kGuardBytes), kGuard);
-      std::fill(image.begin() + kGuardBytes, image.end() - kGuardBytes, t->op == kOpNone ? kGap : kPoison);
+      fill_gap(image.data() + kGuardBytes, byte_size(*t), t->type);
     }
   }
   // Only what some node reads has values; gaps between the elements of views stay NaN.
@@ -211,6 +230,11 @@ Status OpHarness::run_launch(const Graph& graph, const Launch& launch) {
   if (work == nullptr) {
     return internal_error(launch.label + ": not a kernel");
   }
+  KernelWork tampered = *work;
+  if (tamper) {
+    tamper(tampered);
+    work = &tampered;
+  }
   CUDABK_ASSIGN(const Kernel* kernel, device_->kernel(work->key));
   KernelLaunch call{kernel, work->grid, work->block, work->shared_bytes, work->programmatic, work->args};
   for (const Relocation& r : work->relocations) {
@@ -232,7 +256,9 @@ Status OpHarness::check_node(const Graph& graph, const Tensor& node) {
     after[i].resize(image.size());
     if (!image.empty()) {
       CUDABK_TRY(device_->download(after[i].data(), allocations_[i].memory.ptr(), static_cast<int64_t>(image.size())));
-      before[i] = std::span(image).subspan(kGuardBytes, image.size() - 2 * kGuardBytes);
+      if (allocations_[i].has_values) {
+        before[i] = std::span(image).subspan(kGuardBytes, image.size() - 2 * kGuardBytes);
+      }
     }
   }
   const auto root = static_cast<size_t>(node.root().id);
@@ -265,6 +291,7 @@ Status OpHarness::check_node(const Graph& graph, const Tensor& node) {
   for (size_t i = 0; i < allocations_.size(); ++i) {
     allocations_[i].image = std::move(after[i]);
   }
+  allocations_[root].has_values = true;
   return success();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,8 +41,12 @@ class OpHarness {
   // kWrongOutput with node, element and both values; any other error as it came. A case that `supports` refuses is an
   // error too.
   Status check_case(const OpDef& op, const CaseParams& params);
-  // The same for a graph of the caller's; `launch_of` (may be empty) replaces lowering of a node.
   Status check_graph(const Graph& graph);
+  // One launch that computes `node` and swallows the nodes before it: they are not run, their memory stays poisoned.
+  Status check_fused(const Graph& graph, const Tensor& node, const std::function<Result<Launch>(LowerContext&)>& lower);
+
+  // Called on every kernel launch before it runs; tests plant faults with it.
+  std::function<void(KernelWork&)> tamper;
 
   Device& device() { return *device_; }
   int launches() const { return launches_; }  // since the start
@@ -50,6 +55,7 @@ class OpHarness {
   struct Allocation {
     Memory memory;
     std::vector<std::byte> image;  // guard, tensor, guard: as last seen on the device
+    bool has_values = false;       // a leaf, or written by a node that ran
   };
 
   Status allocate(const Graph& graph);
