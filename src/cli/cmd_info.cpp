@@ -64,6 +64,23 @@ void add_tools(Report& report, CliContext& context, Device& device) {
   report.facts.push_back({"tools", "GEMM library", gemm.ok() ? "yes" : "no: " + gemm.error().message});
   const auto tracer = KernelTracer::create(device);
   report.facts.push_back({"tools", "CUPTI", tracer.ok() ? "kernels can be traced" : "no: " + tracer.error().message});
+  const auto monitor = GpuMonitor::create(device);
+  if (!monitor.ok()) {
+    report.facts.push_back({"tools", "NVML", "no: " + monitor.error().message});
+  } else {
+    const GpuState state = (*monitor)->read();
+    std::map<std::string, std::string> facts;
+    add_gpu_facts(state, facts);
+    for (const auto& [name, value] : facts) {
+      report.facts.push_back({"state", name, value});
+    }
+    if (state.foreign_processes.value_or(0) > 0) {
+      report.unfit.push_back(fmt::format("{} other processes use the GPU", *state.foreign_processes));
+    }
+    for (const std::string& reason : state.throttle_reasons) {
+      report.unfit.push_back("throttled: " + reason);
+    }
+  }
   if (!device.info().emulated && !nvrtc.ok()) {
     report.unfit.push_back("NVRTC: " + nvrtc.error().message);
   }
@@ -102,7 +119,7 @@ std::string as_text(const Report& report) {
       text += fact.group + "\n";
       group = fact.group;
     }
-    text += fmt::format("  {:<14} {}\n", fact.name, fact.value);
+    text += fmt::format("  {:<20} {}\n", fact.name, fact.value);
   }
   return text;
 }
