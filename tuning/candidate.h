@@ -24,8 +24,7 @@ using TuneShape = std::vector<std::pair<std::string, int64_t>>;
 std::string shape_label(const TuneShape& shape);  // "m=4096 n=1 k=4096"
 
 // Every configuration of every family that can run `problem`, fallback configurations first within a family.
-std::vector<Candidate> search_space(const Problem& problem, const DeviceInfo& device,
-                                    std::span<const Family> families);
+std::vector<Candidate> search_space(const Problem& problem, const DeviceInfo& device, std::span<const Family> families);
 
 // Products of the sizes of real models on a GPU; tiny ones on the emulated device, in the order to measure them.
 std::vector<TuneShape> default_tune_shapes(const DeviceInfo& device);

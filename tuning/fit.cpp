@@ -141,25 +141,27 @@ class Fitter {
         any = true;
       }
     }
-    // One rule (or none) cannot be improved in count; cutting may only help when there is no leaf.
-    for (size_t d = 0; d < box.size() && !any; ++d) {
+    // Even where one candidate serves the whole box, a cut may leave more of it to the default.
+    for (size_t d = 0; d < box.size() && !(any && best.candidate == 0 && best.dim < 0); ++d) {
       for (int cut = box[d].first; cut < box[d].second; ++cut) {
-        try_cut(box, static_cast<int>(d), cut, best);
+        any = try_cut(box, static_cast<int>(d), cut, any, best);
       }
     }
     return memo_.emplace(box, best).first->second;
   }
 
-  void try_cut(const Box& box, int dim, int cut, Part& best) {
+  // Takes the cut when it is better than `best` or there is none yet; returns whether there is one then.
+  bool try_cut(const Box& box, int dim, int cut, bool any, Part& best) {
     Box low = box, high = box;
     low[static_cast<size_t>(dim)].second = cut;
     high[static_cast<size_t>(dim)].first = cut + 1;
     const Cost a = solve(low).cost;
     const Cost b = solve(high).cost;
     const Cost cost{a.rules + b.rules, a.loss + b.loss, a.covered + b.covered};
-    if (best.dim < 0 || cost < best.cost) {
+    if (!any || cost < best.cost) {
       best = {cost, 0, dim, cut};
     }
+    return true;
   }
 
   void collect(const Box& box, std::vector<FittedRule>& rules) {
@@ -196,9 +198,7 @@ class Fitter {
 
 }  // namespace
 
-Fit fit_table(const std::vector<FitPoint>& points, const FitOptions& options) {
-  return Fitter(points, options).run();
-}
+Fit fit_table(const std::vector<FitPoint>& points, const FitOptions& options) { return Fitter(points, options).run(); }
 
 int fitted_choice(const Fit& fit, const std::vector<int64_t>& at) {
   for (const FittedRule& rule : fit.rules) {

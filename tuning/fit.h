@@ -29,7 +29,7 @@ struct FittedRule {
 };
 
 struct Fit {
-  std::vector<FittedRule> rules;  // disjoint; what none covers stays with the default
+  std::vector<FittedRule> rules;                             // disjoint; what none covers stays with the default
   double regret_median = 0, regret_p95 = 0, regret_max = 0;  // over the points, as fractions
   double default_regret_median = 0, default_regret_max = 0;  // of the default on the same points
 };

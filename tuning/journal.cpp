@@ -42,9 +42,9 @@ Json identity_json(const JournalEntry& e) {
   for (const auto& [name, value] : e.shape) {
     shape[name] = value;
   }
-  return {{"device", e.device}, {"arch", e.arch},   {"sm_count", e.sm_count}, {"op", e.op},
-          {"key", e.key},       {"shape", shape},   {"use", e.candidate.family},
-          {"config", Json(e.candidate.config)},     {"code", e.code}};
+  return {{"device", e.device}, {"arch", e.arch}, {"sm_count", e.sm_count},    {"op", e.op},
+          {"key", e.key},       {"shape", shape}, {"use", e.candidate.family}, {"config", Json(e.candidate.config)},
+          {"code", e.code}};
 }
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }

@@ -16,23 +16,23 @@ struct JournalEntry {
   // Identity: a timing is used again only where all of these agree.
   std::string device, arch;  // name and architecture
   int sm_count = 0;
-  std::string op, key;       // "mul_mat", "q4_K"
+  std::string op, key;  // "mul_mat", "q4_K"
   TuneShape shape;
   Candidate candidate;
-  std::string code;          // hash of the machine code that ran
+  std::string code;  // hash of the machine code that ran
   enum class Stage { kScreen, kConfirm, kQuarantine } stage = Stage::kScreen;
-  std::string against;       // kConfirm: text of the candidate it was interleaved with
+  std::string against;  // kConfirm: text of the candidate it was interleaved with
   // What was found.
-  double ns = 0;             // median time of one op
-  double low_ns = 0, high_ns = 0;   // its confidence interval
+  double ns = 0;                   // median time of one op
+  double low_ns = 0, high_ns = 0;  // its confidence interval
   int64_t samples = 0;
   double ratio = 1, ratio_low = 1, ratio_high = 1;  // kConfirm: time / time of `against`, paired
-  std::string reason;        // kQuarantine: what went wrong
+  std::string reason;                               // kQuarantine: what went wrong
 
   std::string identity() const;  // all fields of the identity as one text
 };
 
-std::string journal_line(const JournalEntry& entry);          // without the newline
+std::string journal_line(const JournalEntry& entry);  // without the newline
 Result<JournalEntry> parse_journal_line(std::string_view line);
 
 class Journal {

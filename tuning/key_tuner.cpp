@@ -147,6 +147,9 @@ void KeyTuner::fit() {
     point.ns[0] = p.default_ns;
     point.ns[static_cast<size_t>(index_of(p.default_choice))] = p.default_ns;
     for (const auto& e : p.entries) {
+      if (measurer_.is_bad(report_.key, e.candidate)) {
+        continue;
+      }
       const auto i = static_cast<size_t>(index_of(e.candidate));
       point.ns[i] = e.ns;
       point.confirmed[i] = e.faster;

@@ -12,8 +12,6 @@ namespace {
 
 // A candidate whose first sample is this much slower than the best so far gets no more of them.
 constexpr double kHopeless = 4.0;
-// So many launch failures one after the other mean that the device is gone, not the candidate wrong.
-constexpr int kDeviceGone = 8;
 
 }  // namespace
 
@@ -74,13 +72,17 @@ Status PointMeasurer::load(Site& site, const std::vector<Candidate>& candidates)
           fmt::format("the default {} at {}", c.text(), shape_label(site.shape)));
     } else {
       CUDABK_TRY(quarantine(site, c, code.error()));
-      failures_in_a_row_ = 0;  // it did not compile; the device was not asked
       continue;
     }
     const JournalEntry* known = journal_.find(entry(site, c, JournalEntry::Stage::kQuarantine).identity());
     if (known != nullptr && !(c == site.fallback)) {
       site.out.insert(c);
-      quarantined_.push_back(*known);
+      if (bad_.insert({site.key, c}).second) {
+        quarantined_.push_back(*known);
+      }
+    }
+    if (is_bad(site.key, c) && !(c == site.fallback)) {
+      site.out.insert(c);
     }
   }
   return success();
@@ -88,8 +90,8 @@ Status PointMeasurer::load(Site& site, const std::vector<Candidate>& candidates)
 
 Status PointMeasurer::quarantine(Site& site, const Candidate& candidate, const Error& error) {
   site.out.insert(candidate);
-  if (error.kind == ErrorKind::kUnsupported) {
-    return success();  // this build or device has no such variant: nothing is wrong with it
+  if (error.kind == ErrorKind::kUnsupported || error.kind == ErrorKind::kUnfit) {
+    return success();  // no such variant or library here, or too little memory: nothing is wrong with it
   }
   JournalEntry e = entry(site, candidate, JournalEntry::Stage::kQuarantine);
   e.reason = error.message;
@@ -98,11 +100,8 @@ Status PointMeasurer::quarantine(Site& site, const Candidate& candidate, const E
                                 error.message));
   }
   CUDABK_TRY(journal_.add(e));
+  bad_.insert({site.key, candidate});
   quarantined_.push_back(std::move(e));
-  failures_in_a_row_ = error.kind == ErrorKind::kWrongOutput ? 0 : failures_in_a_row_ + 1;
-  if (failures_in_a_row_ >= kDeviceGone) {
-    return internal_error(fmt::format("{} launches in a row failed, the last with: {}", kDeviceGone, error.message));
-  }
   return success();
 }
 
@@ -118,7 +117,6 @@ Result<bool> PointMeasurer::check(Site& site, const Candidate& candidate) {
   }
   Status ran = site.bench->verify(candidate);
   if (ran.ok()) {
-    failures_in_a_row_ = 0;
     site.verified.insert(candidate);
     return true;
   }
@@ -126,8 +124,22 @@ Result<bool> PointMeasurer::check(Site& site, const Candidate& candidate) {
   if (error.kind == ErrorKind::kInterrupted || candidate == site.fallback) {
     return std::move(error).with_context(fmt::format("{} at {}", candidate.text(), shape_label(site.shape)));
   }
-  CUDABK_TRY(quarantine(site, candidate, error));
+  CUDABK_TRY(failed(site, candidate, error));
   return false;
+}
+
+// After a failed launch the device may be unusable for everyone: then the run ends here, before others are blamed.
+Status PointMeasurer::failed(Site& site, const Candidate& candidate, const Error& error) {
+  CUDABK_TRY(quarantine(site, candidate, error));
+  if (error.kind != ErrorKind::kInternal) {
+    return success();
+  }
+  if (const Status alive = site.bench->verify(site.fallback); !alive.ok()) {
+    return internal_error(fmt::format(
+        "the device does not work any more after {} at {} ({}): {}; the journal remembers the candidate, run again",
+        candidate.text(), shape_label(site.shape), error.message, alive.error().message));
+  }
+  return success();
 }
 
 Result<std::optional<double>> PointMeasurer::screen(Site& site, const Candidate& candidate, int64_t samples) {
@@ -165,7 +177,7 @@ Result<std::optional<double>> PointMeasurer::screen(Site& site, const Candidate&
     if (candidate == site.fallback) {
       return std::move(first).error();
     }
-    CUDABK_TRY(quarantine(site, candidate, first.error()));
+    CUDABK_TRY(failed(site, candidate, first.error()));
     return std::optional<double>();
   }
   const auto summary = summarize(times, options_.confidence);
@@ -221,7 +233,7 @@ Status PointMeasurer::confirm(Site& site, const std::vector<Candidate>& finalist
     }
     Result<SampleFn> sample = site.bench->prepare(c);
     if (!sample.ok()) {
-      CUDABK_TRY(quarantine(site, c, sample.error()));
+      CUDABK_TRY(failed(site, c, sample.error()));
       continue;
     }
     names.push_back(c);
@@ -234,8 +246,7 @@ Status PointMeasurer::confirm(Site& site, const std::vector<Candidate>& finalist
   point.default_ns = median(rounds.samples[0]).value_or(0);
   point.samples = rounds.rounds;
   for (size_t i = 1; i < names.size(); ++i) {
-    const auto paired =
-        compare_paired(rounds.samples[i], rounds.samples[0], options_.margin, options_.confidence);
+    const auto paired = compare_paired(rounds.samples[i], rounds.samples[0], options_.margin, options_.confidence);
     const auto summary = summarize(rounds.samples[i], options_.confidence);
     if (!paired || !summary) {
       continue;
@@ -249,8 +260,8 @@ Status PointMeasurer::confirm(Site& site, const std::vector<Candidate>& finalist
     e.ratio = paired->ratio;
     e.ratio_low = paired->interval.low;
     e.ratio_high = paired->interval.high;
-    point.entries.push_back({names[i], e.ns, e.ratio, e.ratio_low, e.ratio_high, true, paired->a_faster,
-                             paired->b_faster});
+    point.entries.push_back(
+        {names[i], e.ns, e.ratio, e.ratio_low, e.ratio_high, true, paired->a_faster, paired->b_faster});
     ++timings_;
     CUDABK_TRY(journal_.add(std::move(e)));
   }
@@ -302,7 +313,8 @@ Result<PointResult> PointMeasurer::search(const std::string& key, const TuneShap
       point.entries.push_back({candidate, ratio * point.default_ns, ratio, ratio, ratio, false, false, false});
     }
   }
-  std::stable_sort(point.entries.begin(), point.entries.end(), [](const auto& a, const auto& b) { return a.ns < b.ns; });
+  std::stable_sort(point.entries.begin(), point.entries.end(),
+                   [](const auto& a, const auto& b) { return a.ns < b.ns; });
   return point;
 }
 

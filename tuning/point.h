@@ -26,6 +26,8 @@ class PointMeasurer {
   int64_t timings() const { return timings_; }
   int64_t reused() const { return reused_; }
   const std::vector<JournalEntry>& quarantined() const { return quarantined_; }
+  // Wrong or broken at any shape of the table: it must not win at others either.
+  bool is_bad(const std::string& key, const Candidate& candidate) const { return bad_.contains({key, candidate}); }
   bool out_of_time() const;
   void set_deadline(double deadline_s) { deadline_s_ = deadline_s; }
   double now_s() const;
@@ -47,6 +49,7 @@ class PointMeasurer {
   // False when the candidate is out. An error only for the default.
   Result<bool> check(Site& site, const Candidate& candidate);
   Status quarantine(Site& site, const Candidate& candidate, const Error& error);
+  Status failed(Site& site, const Candidate& candidate, const Error& error);  // quarantine, and is the device alive?
   Result<std::optional<double>> screen(Site& site, const Candidate& candidate, int64_t samples);
   Status confirm(Site& site, const std::vector<Candidate>& finalists, PointResult& point);
   Result<bool> from_journal(Site& site, const std::vector<Candidate>& finalists, PointResult& point);
@@ -58,7 +61,7 @@ class PointMeasurer {
   double deadline_s_ = 0;
   int64_t timings_ = 0, reused_ = 0;
   std::vector<JournalEntry> quarantined_;
-  int failures_in_a_row_ = 0;
+  std::set<std::pair<std::string, Candidate>> bad_;
 };
 
 }  // namespace cudabk

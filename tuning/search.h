@@ -21,9 +21,9 @@ using TimeFn = std::function<Result<std::optional<double>>(size_t index, int64_t
 
 struct SearchOptions {
   Strategy strategy = Strategy::kHalving;
-  size_t top = 4;                // finalists wanted
-  int64_t first_samples = 3;     // per candidate in the first round of halving
-  int64_t full_samples = 24;     // per candidate in the exhaustive search, and the cap of halving's rounds
+  size_t top = 4;             // finalists wanted
+  int64_t first_samples = 3;  // per candidate in the first round of halving
+  int64_t full_samples = 24;  // per candidate in the exhaustive search, and the cap of halving's rounds
 };
 
 struct Ranked {

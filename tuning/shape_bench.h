@@ -1,5 +1,5 @@
-// What the tuner needs from a device: one op at one shape, on which candidates are verified and timed. The tuner's logic
-// is tested on made-up timings through this interface; device_bench.h is the real one.
+// What the tuner needs from a device: one op at one shape, on which candidates are verified and timed. The tuner's
+// logic is tested on made-up timings through this interface; device_bench.h is the real one.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,8 @@ class ShapeBench {
   // Runs once and compares with the reference. kWrongOutput when it differs, kUnsupported when it cannot run (no such
   // variant, spilled registers), anything else when the launch failed.
   virtual Status verify(const Candidate& candidate) = 0;
-  // A sample is the time of one replay over the ops in it, cold. The callable owns what it needs; the bench outlives it.
+  // A sample is the time of one replay over the ops in it, cold. The callable owns what it needs; the bench outlives
+  // it.
   virtual Result<SampleFn> prepare(const Candidate& candidate) = 0;
 };
 

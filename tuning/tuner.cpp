@@ -69,11 +69,11 @@ void add_evidence(TuneReport& report, const TuneOptions& options) {
   }
   report.profile.evidence["regret_median_percent"] = fmt::format("{:.2f}", 100 * median);
   report.profile.evidence["regret_p95_percent"] = fmt::format("{:.2f}", 100 * p95);
-  report.profile.evidence["measurements"] =
-      fmt::format("{} timings ({} of an earlier run), strategy {}, {} finalists in {} paired rounds; outside the "
-                  "intervals of the rules the defaults stay",
-                  report.timings + report.reused, report.reused, strategy_name(options.search.strategy),
-                  options.search.top, options.confirm_rounds);
+  report.profile.evidence["measurements"] = fmt::format(
+      "{} timings ({} of an earlier run), strategy {}, {} finalists in {} paired rounds; outside the "
+      "intervals of the rules the defaults stay",
+      report.timings + report.reused, report.reused, strategy_name(options.search.strategy), options.search.top,
+      options.confirm_rounds);
   report.profile.evidence.erase("origin");
 }
 
