@@ -126,31 +126,6 @@ Config fallback_config(const Family& family) {
   return config;
 }
 
-// The variants to run for one case; "all" keeps the families that can run it.
-Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string& text, const DeviceInfo& device) {
-  if (text == "auto" || text.empty()) {
-    return std::vector<Variant>{{}};
-  }
-  if (text != "all") {
-    CUDABK_ASSIGN(Variant variant, parse_variant(text, *c.op));
-    return std::vector<Variant>{std::move(variant)};
-  }
-  Graph graph;
-  CUDABK_ASSIGN(const Tensor* t, c.op->build(graph, c.params));
-  const Problem problem = c.op->problem(*t);
-  std::vector<Variant> variants;
-  for (const Family& family : c.op->families()) {
-    Variant variant{family.name, fallback_config(family)};
-    if (!family.applicable || family.applicable(problem, variant.config, device)) {
-      variants.push_back(std::move(variant));
-    }
-  }
-  if (variants.empty()) {
-    variants.emplace_back();
-  }
-  return variants;
-}
-
 Status check_builds(const BenchCase& c) {
   Graph graph;
   const Result<Tensor*> built = c.op->build(graph, c.params);
@@ -262,6 +237,30 @@ Result<Variant> parse_variant(std::string_view text, const OpDef& op) {
     variant.config[param->name] = static_cast<int>(*value);
   }
   return variant;
+}
+
+Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string& text, const DeviceInfo& device) {
+  if (text == "auto" || text.empty()) {
+    return std::vector<Variant>{{}};
+  }
+  if (text != "all") {
+    CUDABK_ASSIGN(Variant variant, parse_variant(text, *c.op));
+    return std::vector<Variant>{std::move(variant)};
+  }
+  Graph graph;
+  CUDABK_ASSIGN(const Tensor* t, c.op->build(graph, c.params));
+  const Problem problem = c.op->problem(*t);
+  std::vector<Variant> variants;
+  for (const Family& family : c.op->families()) {
+    Variant variant{family.name, fallback_config(family)};
+    if (!family.applicable || family.applicable(problem, variant.config, device)) {
+      variants.push_back(std::move(variant));
+    }
+  }
+  if (variants.empty()) {
+    variants.emplace_back();
+  }
+  return variants;
 }
 
 Result<std::vector<BenchCase>> select_cases(const OpDef& op, const Selection& selection, const DeviceInfo& device) {

@@ -99,7 +99,7 @@ void RowLayout::decide(const std::vector<Key>& keys) {
     }
     show = values.size() > 1;
     if (values.size() == 1) {
-      same.push_back(*values.begin() + " " + suffix);
+      same.push_back(suffix + " " + *values.begin());
     }
   };
   mode(&Key::launch, show_launch_, "launch");
@@ -128,7 +128,7 @@ std::vector<Column> RowLayout::columns() const {
   columns.push_back({"TFLOP/s", true, 7});
   columns.push_back({"% limit", true, 7});
   columns.push_back({"launches", true, 8});
-  columns.push_back({"variant", false, 24});
+  columns.push_back({"variant", false, 31});
   columns.push_back({"remarks", false, 7});
   return columns;
 }

@@ -19,7 +19,7 @@ class RowLayout {
 
   std::vector<Column> columns() const;
   std::vector<std::string> cells(const CaseResult& result, const RunLimits& limits) const;
-  const std::string& common() const { return common_; }  // "graph launch, cold cache, fusion on"
+  const std::string& common() const { return common_; }  // "launch graph, cache cold, fusion on"
 
  private:
   struct Key {

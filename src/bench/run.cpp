@@ -53,6 +53,9 @@ bool needs_quotes(const std::string& word) {
                              "-_=+.,:/@%") != std::string::npos;
 }
 
+// Axes whose name is that of another option of `bench`.
+bool is_option_name(const std::string& axis) { return axis == "order" || axis == "precision" || axis == "seed"; }
+
 }  // namespace
 
 std::optional<ErrorKind> error_kind_of(CaseStatus status) {
@@ -79,8 +82,9 @@ std::optional<ErrorKind> error_kind_of(CaseStatus status) {
 std::string row_command(const BenchCase& c, const RunOptions& options) {
   std::vector<std::string> words{"cudabk", "bench", c.target};
   for (const auto& [name, value] : c.params.values) {
-    words.push_back((name.size() == 1 ? "-" : "--") + name);
-    words.push_back(value);
+    const bool by_name = is_option_name(name);
+    words.push_back(by_name ? "--axis" : (name.size() == 1 ? "-" : "--") + name);
+    words.push_back(by_name ? name + "=" + value : value);
   }
   if (!c.variant.family.empty()) {
     words.insert(words.end(), {"--variant", c.variant.text()});

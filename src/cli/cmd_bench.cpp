@@ -111,8 +111,8 @@ void note_rows(CliContext& context, const RunResult& run) {
 
 Status run_bench(CliContext& context, const BenchFlags& flags) {
   CUDABK_TRY(check_outputs(flags.outputs));
-  CUDABK_ASSIGN(RunOptions options, to_run_options(flags, context));
   CUDABK_ASSIGN(Device * device, context.device());
+  CUDABK_ASSIGN(RunOptions options, to_run_options(flags, context, device->info()));
   CUDABK_ASSIGN(const std::vector<BenchCase> cases, cases_of(flags, device->info()));
   if (flags.list) {
     print_list(context, cases);

@@ -139,6 +139,7 @@ Result<std::unique_ptr<OpHarness>> OpHarness::open(DeviceOptions::ThreadOrder or
   auto harness = std::make_unique<OpHarness>();
   harness->seed_ = seed;
   CUDABK_ASSIGN(harness->device_, open_device("host", options));
+  harness->info_ = harness->device_->info();
   CUDABK_ASSIGN(harness->stream_, harness->device_->create_stream());
   return harness;
 }
@@ -170,7 +171,7 @@ Status OpHarness::check_graph(const Graph& graph) {
 Status OpHarness::check_fused(const Graph& graph, const Tensor& node,
                               const std::function<Result<Launch>(LowerContext&)>& lower) {
   CUDABK_TRY(allocate(graph));
-  PlainLowerContext context(device_->info());
+  PlainLowerContext context(info_);
   CUDABK_ASSIGN(const Launch launch, lower(context));
   CUDABK_TRY(run_launch(graph, launch));
   CUDABK_TRY(stream_->synchronize());
@@ -214,7 +215,7 @@ Status OpHarness::run_node(const Graph& graph, const Tensor& node) {
   if (const Support s = op->supports(node, device_->info()); !s) {
     return unsupported(fmt::format("{}: {}", node.name, s.reason));
   }
-  PlainLowerContext context(device_->info());
+  PlainLowerContext context(info_);
   CUDABK_ASSIGN(const std::vector<Launch> launches, op->lower(node, context));
   if (is_empty(node) && !launches.empty()) {
     return internal_error(fmt::format("{}: {} launches for an empty result", node.name, launches.size()));

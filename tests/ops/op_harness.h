@@ -48,7 +48,8 @@ class OpHarness {
   // Called on every kernel launch before it runs; tests plant faults with it.
   std::function<void(KernelWork&)> tamper;
 
-  Device& device() { return *device_; }
+  // What lowering takes the device for; a small one makes it choose as for a large problem.
+  DeviceInfo& lowering_device() { return info_; }
   int launches() const { return launches_; }  // since the start
 
  private:
@@ -65,6 +66,7 @@ class OpHarness {
 
   std::unique_ptr<Device> device_;
   std::unique_ptr<Stream> stream_;
+  DeviceInfo info_;
   uint64_t seed_ = 0;
   std::vector<Allocation> allocations_;  // by Tensor::id of root tensors
   int launches_ = 0;
