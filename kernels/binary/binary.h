@@ -40,7 +40,6 @@ KERNEL(binary, Threads)
   // All loads first, so that they are in flight together.
   A va[Packs][Vec];
   B vb[Packs][Mode == ColumnMode::kScalar ? 1 : Vec];
-#pragma unroll
   for (int j = 0; j < Packs; ++j) {
     const int64_t col = slot.col + j * slot.step;
     if (col < p.grid.cols) {
@@ -53,12 +52,10 @@ KERNEL(binary, Threads)
     }
   }
   allow_next_kernel();
-#pragma unroll
   for (int j = 0; j < Packs; ++j) {
     const int64_t col = slot.col + j * slot.step;
     if (col < p.grid.cols) {
       Y vy[Vec];
-#pragma unroll
       for (int i = 0; i < Vec; ++i) {
         vy[i] = Narrow<Y>::of(Op::apply(widen(va[j][i]), widen(vb[j][Mode == ColumnMode::kScalar ? 0 : i])));
       }

@@ -112,14 +112,12 @@ struct Pack {
   static void load(const T* p, T (&v)[N]) {
     uint32_t w[kWords];
     WordAccess<kWords>::load(p, w);
-#pragma unroll
     for (int i = 0; i < N; ++i) {
       set_bits(v[i], kPerWord == 1 ? w[i / kPerWord] : (w[i / kPerWord] >> (i % kPerWord * 16)) & 0xffffu);
     }
   }
   static void store(T* p, const T (&v)[N]) {
     uint32_t w[kWords];
-#pragma unroll
     for (int i = 0; i < kWords; ++i) {
       w[i] = kPerWord == 1 ? element_bits(v[i * kPerWord])
                            : element_bits(v[i * kPerWord]) | element_bits(v[i * kPerWord + kPerWord - 1]) << 16;

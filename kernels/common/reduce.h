@@ -6,7 +6,6 @@
 namespace cudabk {
 
 inline float warp_sum(float v) {
-#pragma unroll
   for (int mask = kWarpSize / 2; mask > 0; mask /= 2) {
     v += shuffle_xor(v, mask);
   }

@@ -10,20 +10,21 @@ namespace cudabk {
 constexpr int kConvertThreads = 256;
 constexpr float kLargestF16 = 65504.0f;
 
-// Sixteen floats as 16-bit elements: two 16-byte stores.
-template <DType To>
-void store_run(uint8_t* dst, const float (&v)[kRunLength]) {
+// N floats (a multiple of 8) as elements of another type, in 16-byte stores.
+template <DType To, int N>
+void store_run(uint8_t* dst, const float (&v)[N]) {
   if constexpr (To == DType::f32) {
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < N / 4; ++i) {
       reinterpret_cast<f32x4*>(dst)[i] = {v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]};
     }
   } else {
-    uint32_t w[kRunLength / 2];
-    for (int i = 0; i < kRunLength / 2; ++i) {
+    uint32_t w[N / 2];
+    for (int i = 0; i < N / 2; ++i) {
       w[i] = To == DType::f16 ? pack_f16(v[2 * i], v[2 * i + 1]) : pack_bf16(v[2 * i], v[2 * i + 1]);
     }
-    reinterpret_cast<u32x4*>(dst)[0] = {w[0], w[1], w[2], w[3]};
-    reinterpret_cast<u32x4*>(dst)[1] = {w[4], w[5], w[6], w[7]};
+    for (int i = 0; i < N / 8; ++i) {
+      reinterpret_cast<u32x4*>(dst)[i] = {w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]};
+    }
   }
 }
 
@@ -35,12 +36,11 @@ float code_value(uint32_t word, int i) {
 }
 
 template <DType T>
-void decode_run(const typename Format<T>::Slice& s, int part, int run, float (&v)[kRunLength]) {
-  const u32x4 codes = Format<T>::codes(s, run);
+void decode_run(const typename Format<T>::Slice& s, int part, int run, float (&v)[Format<T>::kRunLength]) {
+  const auto codes = Format<T>::codes(s, run);
   const f32x2 scale = Format<T>::scale(s, part, run);
-  const uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
-  for (int i = 0; i < kRunLength; ++i) {
-    v[i] = fma_f(scale.x, code_value<Format<T>::kSigned>(words[i / 4], i % 4), scale.y);
+  for (int i = 0; i < Format<T>::kRunLength; ++i) {
+    v[i] = fma_f(scale.x, code_value<Format<T>::kSigned>(codes.words[i / 4], i % 4), scale.y);
   }
 }
 
@@ -57,7 +57,7 @@ KERNEL(dequantize, kConvertThreads)(DequantizeArgs a) {
       const int part = slice % F::kParts;
       const int64_t block_start = row * a.k + static_cast<int64_t>(slice / F::kParts) * F::kBlock;
       for (int run = 0; run < F::kRuns; ++run) {
-        float v[kRunLength];
+        float v[F::kRunLength];
         decode_run<T>(s, part, run, v);
         store_run<To>(a.dst + (block_start + F::run_offset(part, run)) * block_bytes(To), v);
       }

@@ -20,7 +20,6 @@ KERNEL(copy_bytes, Threads)
   const uint32_t* src = static_cast<const uint32_t*>(p.src);
   uint32_t* dst = static_cast<uint32_t*>(p.dst);
   uint32_t v[Packs][kWords];
-#pragma unroll
   for (int j = 0; j < Packs; ++j) {
     const int64_t i = first + j * Threads;
     if (i < count) {
@@ -28,7 +27,6 @@ KERNEL(copy_bytes, Threads)
     }
   }
   allow_next_kernel();
-#pragma unroll
   for (int j = 0; j < Packs; ++j) {
     const int64_t i = first + j * Threads;
     if (i < count) {
@@ -54,7 +52,6 @@ KERNEL(copy_rows, Threads)
   const Src* src = static_cast<const Src*>(p.src) + row_offset(r, p.src_strides);
   Dst* dst = static_cast<Dst*>(p.dst) + row_offset(r, p.dst_strides);
   Src in[Packs][Vec];
-#pragma unroll
   for (int j = 0; j < Packs; ++j) {
     const int64_t col = slot.col + j * slot.step;
     if (col < p.grid.cols) {
@@ -62,12 +59,10 @@ KERNEL(copy_rows, Threads)
     }
   }
   allow_next_kernel();
-#pragma unroll
   for (int j = 0; j < Packs; ++j) {
     const int64_t col = slot.col + j * slot.step;
     if (col < p.grid.cols) {
       Dst out[Vec];
-#pragma unroll
       for (int i = 0; i < Vec; ++i) {
         out[i] = Convert<Dst, Src>::of(in[j][i]);
       }
@@ -99,7 +94,6 @@ KERNEL(copy_transposed, Threads)
 
   // Load: consecutive threads along dim 1.
   const int64_t load1 = base1 + fast;
-#pragma unroll
   for (int j = 0; j < Tile; j += kStep) {
     const int64_t load0 = base0 + slow + j;
     if (load0 < p.ne0 && load1 < p.ne1) {
@@ -111,7 +105,6 @@ KERNEL(copy_transposed, Threads)
 
   // Store: consecutive threads along dim 0.
   const int64_t store0 = base0 + fast;
-#pragma unroll
   for (int j = 0; j < Tile; j += kStep) {
     const int64_t store1 = base1 + slow + j;
     if (store0 < p.ne0 && store1 < p.ne1) {

@@ -2,13 +2,13 @@
 //
 //   kBytes, kBlock         bytes and elements of a block
 //   kParts, kRuns          a slice is what one thread takes at a time: one of kParts parts of a block, made of kRuns runs
-//                          of 16 consecutive elements
+//   kRunLength             a run is 16 or 32 consecutive elements that start on a multiple of it and share one scale
 //   kSigned                codes are signed bytes (else unsigned)
 //   kHasOffset             value = scale * code + offset; without it offset is 0
 //   Slice                  the raw words of a slice, in registers
 //   load(block, part)      reads a slice
 //   run_offset(part, run)  element index in the block of the run's first element
-//   codes(s, run)          the run's 16 codes as bytes, four words in element order
+//   codes(s, run)          the run's codes as bytes in element order
 //   scale(s, part, run)    {scale, offset} of the run
 //
 // For every type here scale * code + offset, evaluated as one fma, is the exact value of the format specification.
@@ -19,14 +19,18 @@
 
 namespace cudabk {
 
-constexpr int kRunLength = 16;
-
 template <DType T>
 struct Format;
 
+// The codes of a run: kRunLength bytes.
+template <int Length>
+struct Codes {
+  uint32_t words[Length / 4];
+};
+
 template <DType T>
 constexpr int slice_elements() {
-  return Format<T>::kRuns * kRunLength;
+  return Format<T>::kRuns * Format<T>::kRunLength;
 }
 
 // Slice number `slice` of a row of blocks.

@@ -7,7 +7,7 @@ namespace cudabk {
 
 template <>
 struct Format<DType::q4_0> {
-  static constexpr int kBytes = 18, kBlock = 32, kParts = 1, kRuns = 2;
+  static constexpr int kBytes = 18, kBlock = 32, kParts = 1, kRuns = 1, kRunLength = 32;
   static constexpr bool kSigned = false, kHasOffset = true;
   struct Slice {
     uint32_t nibbles[4];
@@ -22,11 +22,14 @@ struct Format<DType::q4_0> {
     s.d = to_float(load_half(block));
     return s;
   }
-  static int run_offset(int /*part*/, int run) { return run * 16; }
-  static u32x4 codes(const Slice& s, int run) {
-    const int shift = 4 * run;
-    return {(s.nibbles[0] >> shift) & 0x0f0f0f0f, (s.nibbles[1] >> shift) & 0x0f0f0f0f,
-            (s.nibbles[2] >> shift) & 0x0f0f0f0f, (s.nibbles[3] >> shift) & 0x0f0f0f0f};
+  static int run_offset(int /*part*/, int /*run*/) { return 0; }
+  static Codes<32> codes(const Slice& s, int /*run*/) {
+    Codes<32> c;
+    for (int i = 0; i < 4; ++i) {
+      c.words[i] = s.nibbles[i] & 0x0f0f0f0f;
+      c.words[4 + i] = (s.nibbles[i] >> 4) & 0x0f0f0f0f;
+    }
+    return c;
   }
   static f32x2 scale(const Slice& s, int /*part*/, int /*run*/) { return {s.d, -8.0f * s.d}; }
 };

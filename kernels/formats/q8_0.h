@@ -7,7 +7,7 @@ namespace cudabk {
 
 template <>
 struct Format<DType::q8_0> {
-  static constexpr int kBytes = 34, kBlock = 32, kParts = 2, kRuns = 1;
+  static constexpr int kBytes = 34, kBlock = 32, kParts = 2, kRuns = 1, kRunLength = 16;
   static constexpr bool kSigned = true, kHasOffset = false;
   struct Slice {
     uint32_t bytes[4];
@@ -23,7 +23,9 @@ struct Format<DType::q8_0> {
     return s;
   }
   static int run_offset(int part, int /*run*/) { return part * 16; }
-  static u32x4 codes(const Slice& s, int /*run*/) { return {s.bytes[0], s.bytes[1], s.bytes[2], s.bytes[3]}; }
+  static Codes<16> codes(const Slice& s, int /*run*/) {
+    return {{s.bytes[0], s.bytes[1], s.bytes[2], s.bytes[3]}};
+  }
   static f32x2 scale(const Slice& s, int /*part*/, int /*run*/) { return {s.d, 0.0f}; }
 };
 

@@ -27,7 +27,6 @@ KERNEL(glu, Threads)
 
   T vx[Packs][Vec];
   T vg[Packs][Vec];
-#pragma unroll
   for (int j = 0; j < Packs; ++j) {
     const int64_t col = slot.col + j * slot.step;
     if (col < p.grid.cols) {
@@ -36,12 +35,10 @@ KERNEL(glu, Threads)
     }
   }
   allow_next_kernel();
-#pragma unroll
   for (int j = 0; j < Packs; ++j) {
     const int64_t col = slot.col + j * slot.step;
     if (col < p.grid.cols) {
       T vy[Vec];
-#pragma unroll
       for (int i = 0; i < Vec; ++i) {
         vy[i] = Narrow<T>::of(Act::apply(widen(vx[j][i])) * widen(vg[j][i]));
       }

@@ -40,7 +40,7 @@ template <DType W, DType X, int Cols, int Warps, int Rows, int Vec>
 KERNEL(mmvf, Warps* kWarpSize)(MmvfArgs a) {
   const int64_t row0 = static_cast<int64_t>(block_x()) * Rows, col0 = static_cast<int64_t>(block_y()) * Cols;
   wait_for_previous_kernel();
-  for (int64_t b = block_z(); b < a.batch.batch; b += grid_z()) {
+  for (int b = block_z(); b < a.batch.batch; b += grid_z()) {
     const uint8_t* weights = a.weights + weight_offset(a.batch, b, a.stride2, a.stride3);
     const uint8_t* x = a.x + b % a.batch.b2 * a.x_stride2 + b / a.batch.b2 * a.x_stride3;
     const uint8_t *rows[Rows], *xs[Cols];

@@ -8,9 +8,9 @@ namespace cudabk {
 
 // How a product walks its batch: slice (i2, i3) of the result uses slice (i2 / ratio2, i3 / ratio3) of the weights.
 struct BatchArgs {
-  int64_t batch;            // b2 * b3
-  int64_t b2;
-  int64_t ratio2, ratio3;
+  int32_t batch;            // b2 * b3
+  int32_t b2;
+  int32_t ratio2, ratio3;
 };
 
 // What is added to a product before it is stored; addend null: nothing. Strides in elements, 0 to broadcast.

@@ -13,22 +13,35 @@ struct ActivationCursor {
   const ActivationScale* scales;
 };
 
-template <bool Signed>
-int dot_words(u32x4 w, u32x4 x) {
-  const auto step = [](uint32_t a, uint32_t b, int sum) {
-    return Signed ? dp4a(static_cast<int>(a), static_cast<int>(b), sum) : dp4a_us(a, static_cast<int>(b), sum);
-  };
-  return step(w.w, x.w, step(w.z, x.z, step(w.y, x.y, step(w.x, x.x, 0))));
+template <class F>
+int dot_codes(const Codes<F::kRunLength>& w, const int8_t* x) {
+  int sum = 0;
+  for (int i = 0; i < F::kRunLength / 16; ++i) {
+    const auto four = load_readonly(reinterpret_cast<const u32x4*>(x) + i);
+    const uint32_t words[4] = {four.x, four.y, four.z, four.w};
+    for (int j = 0; j < 4; ++j) {
+      const uint32_t codes = w.words[4 * i + j];
+      const int activations = static_cast<int>(words[j]);
+      sum = F::kSigned ? dp4a(static_cast<int>(codes), activations, sum) : dp4a_us(codes, activations, sum);
+    }
+  }
+  return sum;
 }
 
-// One run of 16 weights times the activations at `start` of the block.
+// Sum of the activation codes that a run at `start` covers: one half of their block of 32, or both.
 template <class F>
-float dot_run(u32x4 w, f32x2 scale, ActivationCursor x, int start) {
+float activation_sum(const ActivationScale& s, int start) {
+  const auto half = [&](int shift) { return to_float(f16{static_cast<uint16_t>(s.sums >> shift)}); };
+  return F::kRunLength == kActivationBlock ? half(0) + half(16) : half(start % kActivationBlock);
+}
+
+// One run of weights times the activations at `start` of the block.
+template <class F>
+float dot_run(const Codes<F::kRunLength>& w, f32x2 scale, ActivationCursor x, int start) {
   const ActivationScale s = load_readonly(x.scales + start / kActivationBlock);
-  float value = scale.x * static_cast<float>(
-                              dot_words<F::kSigned>(w, load_readonly(reinterpret_cast<const u32x4*>(x.codes + start))));
+  float value = scale.x * static_cast<float>(dot_codes<F>(w, x.codes + start));
   if constexpr (F::kHasOffset) {
-    value += scale.y * to_float(f16{static_cast<uint16_t>(s.sums >> (start % kActivationBlock))});
+    value = fma_f(scale.y, activation_sum<F>(s, start), value);
   }
   return value * s.d;
 }
@@ -38,7 +51,7 @@ void accumulate(float (&sum)[Rows][Cols], const typename F::Slice (&w)[Rows], in
                 const int (&columns)[Cols], int k) {
   for (int r = 0; r < Rows; ++r) {
     for (int run = 0; run < F::kRuns; ++run) {
-      const u32x4 codes = F::codes(w[r], run);
+      const Codes<F::kRunLength> codes = F::codes(w[r], run);
       const f32x2 scale = F::scale(w[r], part, run);
       for (int c = 0; c < Cols; ++c) {
         const ActivationCursor column{x.codes + columns[c] * k, x.scales + columns[c] * (k / kActivationBlock)};
@@ -59,8 +72,7 @@ KERNEL(mmvq, Warps* kWarpSize)(MmvqArgs a) {
   for (int c = 0; c < Cols; ++c) {
     columns[c] = col0 + c < a.n ? c : static_cast<int>(a.n - 1 - col0);
   }
-  bool waited = false;
-  for (int64_t b = block_z(); b < a.batch.batch; b += grid_z()) {
+  for (int b = block_z(); b < a.batch.batch; b += grid_z()) {
     const uint8_t* weights = a.weights + weight_offset(a.batch, b, a.stride2, a.stride3);
     const uint8_t* rows[Rows];
     typename F::Slice current[Rows] = {}, next[Rows] = {};
@@ -70,14 +82,12 @@ KERNEL(mmvq, Warps* kWarpSize)(MmvqArgs a) {
         current[r] = F::load(rows[r], part);
       }
     }
-    if (!waited) {  // weights are constant, so their first loads may overlap the kernel before this one
-      wait_for_previous_kernel();
-      waited = true;
-    }
-    const int64_t column = col0 + a.n * b;
+    wait_for_previous_kernel();  // weights are constant: their first loads may overlap the kernel before this one
+    const int64_t column = col0 + static_cast<int64_t>(a.n) * b;
     ActivationCursor x{a.codes + column * a.k + first * F::kBlock,
                        a.scales + (column * a.k + first * F::kBlock) / kActivationBlock};
     float sum[Rows][Cols] = {};
+#pragma unroll Cols* Rows <= 2 ? 2 : 1
     for (int block = first; block < blocks; block += kBlocksPerStep) {
       for (int r = 0; r < Rows; ++r) {
         rows[r] += kBlocksPerStep * F::kBytes;

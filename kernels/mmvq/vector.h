@@ -7,11 +7,11 @@
 namespace cudabk {
 
 // Byte offset of the weights slice that batch entry b uses.
-inline int64_t weight_offset(const BatchArgs& a, int64_t b, int64_t stride2, int64_t stride3) {
+inline int64_t weight_offset(const BatchArgs& a, int b, int64_t stride2, int64_t stride3) {
   if (a.batch == 1) {
     return 0;
   }
-  const int64_t i2 = b % a.b2, i3 = b / a.b2;
+  const int i2 = b % a.b2, i3 = b / a.b2;
   return i2 / a.ratio2 * stride2 + i3 / a.ratio3 * stride3;
 }
 

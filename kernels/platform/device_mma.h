@@ -28,10 +28,11 @@ __forceinline__ void mma_f16_16816(float (&d)[4], const uint32_t (&a)[4], const 
 #endif
 }
 
-// 16 x 8 x 16, bf16 with f32 sums. A template, so that only a kernel that uses it needs sm_80.
+// 16 x 8 x 16, bf16 with f32 sums. A template, so that only a kernel that uses it needs sm_80. An assertion that begins
+// with "not applicable" tells `cudabk kernels build` that the variant is not for this architecture.
 template <int Arch = __CUDA_ARCH__>
 __forceinline__ void mma_bf16_16816(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-  static_assert(Arch >= 800, "bf16 tensor cores need sm_80: a bf16 tensor-core variant is not applicable here");
+  static_assert(Arch >= 800, "not applicable: bf16 tensor cores need sm_80");
 #if __CUDA_ARCH__ >= 800
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "

@@ -35,28 +35,31 @@ struct Product {
   }
 };
 
-template <class Half>
-float half_at(uint32_t word, int i) {
-  return to_float(Half{static_cast<uint16_t>(word >> (16 * i))});
-}
 int byte_at(uint32_t word, int i) { return static_cast<int8_t>(word >> (8 * i)); }
 
-// K is 8 or 16. A register 2h' + r holds row g + 8r at k = 2t, 2t + 1 (+ 8 h'); B register h' the same k of column g.
+// K is 8 or 16. A register 2h + r holds row g + 8r at k = 2t, 2t + 1 (+ 8h); B register h the same k of column g.
 template <class Half, int K>
 void multiply_halves(Exchange& x) {
+  constexpr int kHalves = K / 8, kWords = 8;  // of Exchange::in
+  float low[kLanes][kWords], high[kLanes][kWords];
+  for (int lane = 0; lane < kLanes; ++lane) {
+    for (int i = 0; i < kWords; ++i) {  // words that hold no operand are converted and not used
+      const uint32_t word = x.in[lane][i];
+      low[lane][i] = to_float(Half{static_cast<uint16_t>(word)});
+      high[lane][i] = to_float(Half{static_cast<uint16_t>(word >> 16)});
+    }
+  }
   Product<float, 16, K> p;
-  constexpr int kHalves = K / 8;
   for (int lane = 0; lane < kLanes; ++lane) {
     const int g = lane / 4, t = lane % 4;
-    const uint32_t* a = x.in[lane];
-    const uint32_t* b = a + 2 * kHalves;
     for (int h = 0; h < kHalves; ++h) {
-      for (int e = 0; e < 2; ++e) {
-        const int k = 8 * h + 2 * t + e;
-        p.a[g][k] = half_at<Half>(a[2 * h], e);
-        p.a[g + 8][k] = half_at<Half>(a[2 * h + 1], e);
-        p.b[k][g] = half_at<Half>(b[h], e);
-      }
+      const int k = 8 * h + 2 * t, a = 2 * h, b = 2 * kHalves + h;
+      p.a[g][k] = low[lane][a];
+      p.a[g][k + 1] = high[lane][a];
+      p.a[g + 8][k] = low[lane][a + 1];
+      p.a[g + 8][k + 1] = high[lane][a + 1];
+      p.b[k][g] = low[lane][b];
+      p.b[k + 1][g] = high[lane][b];
     }
   }
   p.multiply();

@@ -32,25 +32,23 @@ KERNEL(rms_norm, RowThreads* Rows)
                        p.gain_strides);
   }
 
-  // Sum of squares; the first packs stay in registers.
+  // Load: the first packs stay in registers; the gain is on its way during the reduction.
   constexpr int kStep = RowThreads * Vec;
-  float held[kRmsNormHeldPacks][Vec];
-  float sum = 0.0f;
-#pragma unroll
+  float held[kRmsNormHeldPacks][Vec] = {};
+  float weight[kRmsNormHeldPacks][Vec] = {};
   for (int j = 0; j < kRmsNormHeldPacks; ++j) {
     const int64_t col = j * kStep + thread * Vec;
     if (col < p.cols) {
       Pack<float, Vec>::load(x + col, held[j]);
-    } else {
-#pragma unroll
-      for (int i = 0; i < Vec; ++i) {
-        held[j][i] = 0.0f;
+      if constexpr (Gain) {
+        Pack<float, Vec>::load(gain + col, weight[j]);
       }
     }
   }
-#pragma unroll
+
+  // Sum of squares.
+  float sum = 0.0f;
   for (int j = 0; j < kRmsNormHeldPacks; ++j) {
-#pragma unroll
     for (int i = 0; i < Vec; ++i) {
       sum = fma_f(held[j][i], held[j][i], sum);
     }
@@ -59,7 +57,6 @@ KERNEL(rms_norm, RowThreads* Rows)
   for (int64_t col = kHeldCols + thread * Vec; col < p.cols; col += kStep) {
     float v[Vec];
     Pack<float, Vec>::load(x + col, v);
-#pragma unroll
     for (int i = 0; i < Vec; ++i) {
       sum = fma_f(v[i], v[i], sum);
     }
@@ -69,32 +66,27 @@ KERNEL(rms_norm, RowThreads* Rows)
   const float scale = inverse_sqrt(sum / static_cast<float>(p.cols) + p.eps);
 
   // Scale and store. Every element is read and written by the same thread, so y may be x.
-  const auto emit = [&](int64_t col, const float(&v)[Vec]) {
+  const auto emit = [&](int64_t col, const float(&v)[Vec], const float(&w)[Vec]) {
     float out[Vec];
-    float w[Vec];
-    if constexpr (Gain) {
-      Pack<float, Vec>::load(gain + col, w);
-    }
-#pragma unroll
     for (int i = 0; i < Vec; ++i) {
-      out[i] = v[i] * scale;
-      if constexpr (Gain) {
-        out[i] *= w[i];
-      }
+      out[i] = Gain ? v[i] * scale * w[i] : v[i] * scale;
     }
     Pack<float, Vec>::store(y + col, out);
   };
-#pragma unroll
   for (int j = 0; j < kRmsNormHeldPacks; ++j) {
     const int64_t col = j * kStep + thread * Vec;
     if (col < p.cols) {
-      emit(col, held[j]);
+      emit(col, held[j], weight[j]);
     }
   }
   for (int64_t col = kHeldCols + thread * Vec; col < p.cols; col += kStep) {
     float v[Vec];
+    float w[Vec] = {};
     Pack<float, Vec>::load(x + col, v);
-    emit(col, v);
+    if constexpr (Gain) {
+      Pack<float, Vec>::load(gain + col, w);
+    }
+    emit(col, v, w);
   }
 }
 

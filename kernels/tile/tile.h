@@ -73,7 +73,7 @@ void store_tile(const float (&sum)[TileShape<TileM, TileN>::kRows][TileShape<Til
 }
 
 template <class Weights, int TileM, int TileN, int Step>
-void tile_product(const TileArgs& a, int64_t batch, int split, int64_t row0, int64_t col0) {
+void tile_product(const TileArgs& a, int batch, int split, int64_t row0, int64_t col0) {
   using Shape = TileShape<TileM, TileN>;
   constexpr int kPitch = Step + kTileRowPadding;
   uint16_t* shared = shared_memory<uint16_t>();
@@ -111,9 +111,9 @@ void tile_product(const TileArgs& a, int64_t batch, int split, int64_t row0, int
 template <DType T, int TileM, int TileN>
 KERNEL(mmq, kTileThreads)(TileArgs a) {
   wait_for_previous_kernel();
-  for (int64_t z = block_z(); z < a.batch.batch * a.splits; z += grid_z()) {
+  for (int z = block_z(); z < a.batch.batch * a.splits; z += grid_z()) {
     tile_product<WeightTile<T, TileM>, TileM, TileN, tile_k_step(T)>(
-        a, z / a.splits, static_cast<int>(z % a.splits), static_cast<int64_t>(block_x()) * TileM,
+        a, z / a.splits, z % a.splits, static_cast<int64_t>(block_x()) * TileM,
         static_cast<int64_t>(block_y()) * TileN);
   }
   allow_next_kernel();
@@ -122,9 +122,9 @@ KERNEL(mmq, kTileThreads)(TileArgs a) {
 template <DType T, int TileM, int TileN, bool Vector>
 KERNEL(mmf, kTileThreads)(TileArgs a) {
   wait_for_previous_kernel();
-  for (int64_t z = block_z(); z < a.batch.batch * a.splits; z += grid_z()) {
+  for (int z = block_z(); z < a.batch.batch * a.splits; z += grid_z()) {
     tile_product<FloatTile<T, TileM, Vector>, TileM, TileN, tile_k_step(T)>(
-        a, z / a.splits, static_cast<int>(z % a.splits), static_cast<int64_t>(block_x()) * TileM,
+        a, z / a.splits, z % a.splits, static_cast<int64_t>(block_x()) * TileM,
         static_cast<int64_t>(block_y()) * TileN);
   }
   allow_next_kernel();

@@ -8,10 +8,7 @@
 
 namespace cudabk {
 
-// Two 16-byte stores of a run as bf16 into shared memory.
-inline void store_run_bf16(uint16_t* dst, const float (&v)[kRunLength]) {
-  store_run<DType::bf16>(reinterpret_cast<uint8_t*>(dst), v);
-}
+constexpr int kFloatRun = 16;  // elements of a float row that a thread takes at a time
 
 // Quantized weights. A thread owns kCount slices of the tile; slices past the matrix decode to zero.
 template <DType T, int TileM>
@@ -42,12 +39,12 @@ struct WeightTile {
       const int row = item / kSlicesPerRow, slice = step * kSlicesPerRow + item % kSlicesPerRow;
       const bool inside = row0 + row < m && slice < k / slice_elements<T>();
       for (int run = 0; run < F::kRuns; ++run) {
-        float v[kRunLength] = {};
+        float v[F::kRunLength] = {};
         if (inside) {
           decode_run<T>(slices[i], slice % F::kParts, run, v);
         }
         const int column = slice / F::kParts * F::kBlock + F::run_offset(slice % F::kParts, run) - step * kStep;
-        store_run_bf16(tile + row * (kStep + kTileRowPadding) + column, v);
+        store_run<DType::bf16>(reinterpret_cast<uint8_t*>(tile + row * (kStep + kTileRowPadding) + column), v);
       }
     }
   }
@@ -57,22 +54,22 @@ struct WeightTile {
 template <DType T, int TileM, bool Vector>
 struct FloatTile {
   static constexpr int kStep = tile_k_step(T);
-  static constexpr int kRunsPerRow = kStep / kRunLength;
+  static constexpr int kRunsPerRow = kStep / kFloatRun;
   static constexpr int kCount = (TileM * kRunsPerRow + kTileThreads - 1) / kTileThreads;
 
-  float values[kCount][kRunLength];
+  float values[kCount][kFloatRun];
 
   void load(const uint8_t* weights, int64_t row_stride, int64_t row0, int m, int k, int step) {
     for (int i = 0; i < kCount; ++i) {
       const int item = i * kTileThreads + thread_x();
       const int64_t row = row0 + item / kRunsPerRow;
-      const int start = step * kStep + item % kRunsPerRow * kRunLength;
+      const int start = step * kStep + item % kRunsPerRow * kFloatRun;
       const uint8_t* p = weights + row * row_stride + static_cast<int64_t>(start) * block_bytes(T);
       const int valid = item < TileM * kRunsPerRow && row < m ? k - start : 0;
-      if (Vector && valid >= kRunLength) {
+      if (Vector && valid >= kFloatRun) {
         load_floats<T>(p, values[i]);
       } else {
-        for (int j = 0; j < kRunLength; ++j) {
+        for (int j = 0; j < kFloatRun; ++j) {
           values[i][j] = j < valid ? load_float<T>(p + j * block_bytes(T)) : 0.0f;
         }
       }
@@ -82,8 +79,8 @@ struct FloatTile {
     for (int i = 0; i < kCount; ++i) {
       const int item = i * kTileThreads + thread_x();
       if (item < TileM * kRunsPerRow) {
-        store_run_bf16(tile + item / kRunsPerRow * (kStep + kTileRowPadding) + item % kRunsPerRow * kRunLength,
-                       values[i]);
+        uint16_t* run = tile + item / kRunsPerRow * (kStep + kTileRowPadding) + item % kRunsPerRow * kFloatRun;
+        store_run<DType::bf16>(reinterpret_cast<uint8_t*>(run), values[i]);
       }
     }
   }

@@ -48,6 +48,13 @@ Result<std::vector<std::string>> axis_values(const Axis& axis, const std::map<st
   return values;
 }
 
+// The usual value of a side axis (one default, everywhere the same) stays out of the parameters, so that keys are short
+// and do not change when an axis is added.
+bool is_implied(const Axis& axis, const std::string& value) {
+  return axis.name != "type" && axis.gpu_values.size() == 1 && axis.gpu_values == axis.host_values &&
+         axis.gpu_values.front() == value;
+}
+
 // Axes in loop order, slowest first: the one that is a sweep over columns or tokens last.
 std::vector<size_t> loop_order(std::span<const Axis> axes) {
   std::vector<size_t> order(axes.size());
@@ -119,31 +126,6 @@ Config fallback_config(const Family& family) {
   return config;
 }
 
-// The variants to run for one case; "all" keeps the families that can run it.
-Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string& text, const DeviceInfo& device) {
-  if (text == "auto" || text.empty()) {
-    return std::vector<Variant>{{}};
-  }
-  if (text != "all") {
-    CUDABK_ASSIGN(Variant variant, parse_variant(text, *c.op));
-    return std::vector<Variant>{std::move(variant)};
-  }
-  Graph graph;
-  CUDABK_ASSIGN(const Tensor* t, c.op->build(graph, c.params));
-  const Problem problem = c.op->problem(*t);
-  std::vector<Variant> variants;
-  for (const Family& family : c.op->families()) {
-    Variant variant{family.name, fallback_config(family)};
-    if (!family.applicable || family.applicable(problem, variant.config, device)) {
-      variants.push_back(std::move(variant));
-    }
-  }
-  if (variants.empty()) {
-    variants.emplace_back();
-  }
-  return variants;
-}
-
 Status check_builds(const BenchCase& c) {
   Graph graph;
   const Result<Tensor*> built = c.op->build(graph, c.params);
@@ -206,7 +188,7 @@ Result<std::vector<CaseParams>> expand_axes(std::string_view target, std::span<c
     }
     CaseParams params;
     for (size_t a = 0; a < axes.size(); ++a) {
-      if (!values[a].empty()) {
+      if (!values[a].empty() && !is_implied(axes[a], values[a][position[a]])) {
         params.set(axes[a].name, values[a][position[a]]);
       }
     }
@@ -255,6 +237,30 @@ Result<Variant> parse_variant(std::string_view text, const OpDef& op) {
     variant.config[param->name] = static_cast<int>(*value);
   }
   return variant;
+}
+
+Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string& text, const DeviceInfo& device) {
+  if (text == "auto" || text.empty()) {
+    return std::vector<Variant>{{}};
+  }
+  if (text != "all") {
+    CUDABK_ASSIGN(Variant variant, parse_variant(text, *c.op));
+    return std::vector<Variant>{std::move(variant)};
+  }
+  Graph graph;
+  CUDABK_ASSIGN(const Tensor* t, c.op->build(graph, c.params));
+  const Problem problem = c.op->problem(*t);
+  std::vector<Variant> variants;
+  for (const Family& family : c.op->families()) {
+    Variant variant{family.name, fallback_config(family)};
+    if (!family.applicable || family.applicable(problem, variant.config, device)) {
+      variants.push_back(std::move(variant));
+    }
+  }
+  if (variants.empty()) {
+    variants.emplace_back();
+  }
+  return variants;
 }
 
 Result<std::vector<BenchCase>> select_cases(const OpDef& op, const Selection& selection, const DeviceInfo& device) {

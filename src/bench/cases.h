@@ -60,6 +60,10 @@ Result<std::vector<CaseParams>> expand_axes(std::string_view target, std::span<c
 // kInvalid naming the op's families and parameters.
 Result<Variant> parse_variant(std::string_view text, const OpDef& op);
 
+// What --variant means for one case: auto -> {auto}; all -> the op's families that can run it, with their default
+// configuration; else the one named.
+Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string& text, const DeviceInfo& device);
+
 // The cases of `bench <op>`. kInvalid for bad input (every case must build), kNothing when the filters leave none.
 Result<std::vector<BenchCase>> select_cases(const OpDef& op, const Selection& selection, const DeviceInfo& device);
 

@@ -1,7 +1,6 @@
 #include "bench/layer.h"
 
-#include <algorithm>
-
+#include "bench/synthetic.h"
 #include "ops/binary.h"
 #include "ops/glu.h"
 #include "ops/mul_mat.h"
@@ -12,63 +11,17 @@ namespace {
 
 constexpr float kEps = 1e-5F;  // as in the models of tuning/shapes
 
-class LayerTarget final : public OpDef {
+class LayerTarget final : public SyntheticTarget {
  public:
   std::string_view name() const override { return "layer"; }
   std::string_view summary() const override {
     return "gated feed-forward network: norm, gate, up, swiglu, down, residual";
   }
-
-  Support supports(const Tensor& t, const DeviceInfo& device) const override {
-    for (const Tensor* node : nodes_of(t)) {
-      if (const OpDef* op = op_of(*node)) {
-        if (const Support s = op->supports(*node, device); !s) {
-          return Support::no(std::string(op->name()) + ": " + s.reason);
-        }
-      }
-    }
-    return {};
-  }
-
-  // Weights, input and output once; what lies between may stay on the chip.
-  Cost cost(const Tensor& t) const override {
-    Cost total;
-    std::vector<const Tensor*> leaves;
-    for (const Tensor* node : nodes_of(t)) {
-      if (const OpDef* op = op_of(*node)) {
-        const Cost c = op->cost(*node);
-        total.operations += c.operations;
-      }
-      for (const Tensor* src : node->src) {
-        const Tensor& root = src->root();
-        if (root.op == kOpNone && std::find(leaves.begin(), leaves.end(), &root) == leaves.end()) {
-          leaves.push_back(&root);
-          total.bytes += static_cast<double>(byte_size(root));
-          total.weight_bytes += root.usage == Usage::kWeights ? static_cast<double>(byte_size(root)) : 0;
-        }
-      }
-    }
-    total.bytes += static_cast<double>(byte_size(t));
-    return total;
-  }
-
-  // A layer is measured node by node; it has no launches of its own.
-  Result<std::vector<Launch>> lower(const Tensor&, LowerContext&) const override {
-    return internal_error("layer: a synthetic target is never a node of a graph");
-  }
-
-  std::span<const Family> families() const override { return mul_mat_op().families(); }
-  // That of its gate product: what forced variants are checked against.
-  Problem problem(const Tensor& t) const override {
-    for (const Tensor* node : nodes_of(t)) {
-      if (node->op == "mul_mat") {
-        return mul_mat_op().problem(*node);
-      }
-    }
-    return {};
-  }
   std::span<const Axis> axes() const override {
-    static const std::vector<Axis> kAxes = make_axes();
+    static const std::vector<Axis> kAxes = {{"type", "type of the three weights", {"q4_K"}, {"q4_K"}, weight_types()},
+                                            {"hidden", "width of the residual stream", {"4096"}, {"256"}, {}},
+                                            {"ffn", "width of the feed-forward network", {"14336"}, {"512"}, {}},
+                                            {"tokens", "columns", {"1", "8", "512"}, {"1", "8"}, {}}};
     return kAxes;
   }
 
@@ -81,39 +34,19 @@ class LayerTarget final : public OpDef {
     return build_ffn(graph, x, type, ffn);
   }
 
-  std::vector<CaseParams> test_cases() const override { return {}; }
-  double tolerance(const Tensor& t) const override { return mul_mat_op().tolerance(*t.src[0]); }
-
- private:
-  static const OpDef& mul_mat_op() { return **find_op("mul_mat"); }
-
-  static std::vector<Axis> make_axes() {
-    std::vector<std::string> types;
-    for (const Axis& axis : mul_mat_op().axes()) {
-      if (axis.name == "type") {
-        types = axis.allowed;
+  std::vector<CaseParams> test_cases() const override {
+    std::vector<CaseParams> cases;
+    for (const std::string& type : weight_types()) {
+      for (const char* tokens : {"1", "3", "17"}) {
+        CaseParams params;
+        params.set("type", type);
+        params.set("hidden", "256");
+        params.set("ffn", "512");
+        params.set("tokens", tokens);
+        cases.push_back(std::move(params));
       }
     }
-    return {{"type", "type of the three weights", {"q4_K"}, {"q4_K"}, types},
-            {"hidden", "width of the residual stream", {"4096"}, {"256"}, {}},
-            {"ffn", "width of the feed-forward network", {"14336"}, {"512"}, {}},
-            {"tokens", "columns", {"1", "8", "512"}, {"1", "8"}, {}}};
-  }
-
-  // Every node that `t` depends on, sources first.
-  static void visit(const Tensor& t, std::vector<const Tensor*>& seen) {
-    if (t.op == kOpNone || std::find(seen.begin(), seen.end(), &t) != seen.end()) {
-      return;
-    }
-    for (const Tensor* src : t.src) {
-      visit(*src, seen);
-    }
-    seen.push_back(&t);
-  }
-  static std::vector<const Tensor*> nodes_of(const Tensor& t) {
-    std::vector<const Tensor*> nodes;
-    visit(t, nodes);
-    return nodes;
+    return cases;
   }
 };
 

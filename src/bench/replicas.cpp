@@ -101,6 +101,7 @@ Result<std::vector<std::byte>> Replicas::generate(const Tensor& leaf, int copy) 
   fill.type = leaf.type;
   const bool weights = leaf.usage == Usage::kWeights;
   fill.stddev = weights ? 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(leaf.ne[0], 1))) : 1.0;
+  fill.stddev *= leaf.init_scale;
   if (!weights || !is_quantized(leaf.type)) {
     fill.distribution = options_.distribution;
   }
@@ -167,19 +168,18 @@ Result<std::vector<std::byte>> Replicas::download(const Tensor& root) const {
   return bytes;
 }
 
-Result<int64_t> distinct_bytes_per_copy(const BenchCase& c) {
+Result<CopyBytes> bytes_per_copy(const BenchCase& c) {
   Graph graph;
   CUDABK_ASSIGN(const Tensor* output, c.op->build(graph, c.params));
   (void)output;
-  int64_t weights = 0;
-  int64_t all = 0;
+  CopyBytes bytes;
   for (const auto& t : graph.tensors()) {
     if (is_root(*t)) {
-      all += byte_size(*t);
-      weights += t->usage == Usage::kWeights ? byte_size(*t) : 0;
+      bytes.touched += byte_size(*t);
+      bytes.weights += t->usage == Usage::kWeights ? byte_size(*t) : 0;
     }
   }
-  return weights > 0 ? weights : all;
+  return bytes;
 }
 
 }  // namespace cudabk

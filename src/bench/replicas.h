@@ -71,7 +71,10 @@ class Replicas {
   int64_t weight_bytes_ = 0, touched_bytes_ = 0;
 };
 
-// Bytes of weights (of all leaves where there are none) that one copy of the case reads.
-Result<int64_t> distinct_bytes_per_copy(const BenchCase& c);
+// Bytes of one copy of the case's op: its distinct weights, and all its tensors.
+struct CopyBytes {
+  int64_t weights = 0, touched = 0;
+};
+Result<CopyBytes> bytes_per_copy(const BenchCase& c);
 
 }  // namespace cudabk

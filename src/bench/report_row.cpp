@@ -99,7 +99,7 @@ void RowLayout::decide(const std::vector<Key>& keys) {
     }
     show = values.size() > 1;
     if (values.size() == 1) {
-      same.push_back(*values.begin() + " " + suffix);
+      same.push_back(suffix + " " + *values.begin());
     }
   };
   mode(&Key::launch, show_launch_, "launch");
@@ -128,7 +128,7 @@ std::vector<Column> RowLayout::columns() const {
   columns.push_back({"TFLOP/s", true, 7});
   columns.push_back({"% limit", true, 7});
   columns.push_back({"launches", true, 8});
-  columns.push_back({"variant", false, 24});
+  columns.push_back({"variant", false, 31});
   columns.push_back({"remarks", false, 7});
   return columns;
 }
@@ -162,6 +162,37 @@ std::vector<std::string> RowLayout::cells(const CaseResult& result, const RunLim
   cells.push_back(chosen_variant(result));
   cells.push_back(remarks(result));
   return cells;
+}
+
+std::string breakdown_text(const CaseResult& result) {
+  if (result.breakdown.empty()) {
+    return "";
+  }
+  double total = 0;
+  for (const LaunchResult& launch : result.breakdown) {
+    total += launch.median_ns.value_or(0);
+  }
+  TextTable table({{"    launch", false, 26},
+                   {"time", true, 9},
+                   {"share", true, 6},
+                   {"gap", true, 9},
+                   {"grid x block", false, 20},
+                   {"regs", true, 4},
+                   {"kernel", false, 6}});
+  std::string text = table.header();
+  const auto time_text = [](const std::optional<double>& ns) { return ns ? format_time_ns(*ns) : std::string("-"); };
+  for (const LaunchResult& launch : result.breakdown) {
+    const std::string share =
+        launch.median_ns && total > 0 ? fmt::format("{:.0f} %", 100 * *launch.median_ns / total) : "-";
+    text += table.row({"    " + launch.label, time_text(launch.median_ns), share, time_text(launch.gap_ns),
+                       fmt::format("{} x {}", fmt::join(launch.grid, ","), fmt::join(launch.block, ",")),
+                       launch.registers > 0 ? fmt::format("{}", launch.registers) : "-", launch.kernel});
+  }
+  if (result.kernel_ns || result.host_enqueue_ns) {
+    text += fmt::format("    kernels {}, gaps {}, host enqueue {} per op\n", time_text(result.kernel_ns),
+                        time_text(result.gap_ns), time_text(result.host_enqueue_ns));
+  }
+  return text + "\n";
 }
 
 }  // namespace cudabk

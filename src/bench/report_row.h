@@ -19,7 +19,7 @@ class RowLayout {
 
   std::vector<Column> columns() const;
   std::vector<std::string> cells(const CaseResult& result, const RunLimits& limits) const;
-  const std::string& common() const { return common_; }  // "graph launch, cold cache, fusion on"
+  const std::string& common() const { return common_; }  // "launch graph, cache cold, fusion on"
 
  private:
   struct Key {
@@ -32,6 +32,10 @@ class RowLayout {
   bool show_note_ = false, show_launch_ = false, show_fusion_ = false, show_cache_ = false;
   std::string common_;
 };
+
+// The launches of one op: kernel, shape, traced time, share, gap before it. Without a trace: what runs, no times. Empty
+// when the case has none.
+std::string breakdown_text(const CaseResult& result);
 
 std::string format_figure(double value, int digits = 3);  // "1.23", "12.3", "1234": at least `digits` significant ones
 

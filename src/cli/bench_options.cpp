@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "bench/fusion_cases.h"
 #include "bench/layer.h"
 #include "bench/sweep.h"
 #include "core/units.h"
@@ -16,6 +17,7 @@ namespace {
 void add_axis_options(CLI::App& command, BenchFlags& flags) {
   std::vector<const OpDef*> targets(all_ops().begin(), all_ops().end());
   targets.push_back(&layer_target());
+  targets.push_back(&fusion_target());
   for (const OpDef* op : targets) {
     for (const Axis& axis : op->axes()) {
       const std::string flag = (axis.name.size() == 1 ? "-" : "--") + axis.name;
@@ -33,7 +35,6 @@ void add_axis_options(CLI::App& command, BenchFlags& flags) {
 
 void add_case_options(CLI::App& command, BenchFlags& flags) {
   const char* group = "Cases";
-  command.add_option("--shapes", flags.shapes, "the matrices of a real model (`cudabk list shapes`)")->group(group);
   command.add_option("--variant", flags.variant, "auto (the table's choice), all, or FAMILY[:param=value,...]")
       ->group(group);
   command.add_option("--filter", flags.filters, "keep cases whose key matches this regular expression")->group(group);
@@ -41,16 +42,25 @@ void add_case_options(CLI::App& command, BenchFlags& flags) {
   command.add_option("--dist", flags.distribution, "values: normal, uniform:A,B")->group(group);
   command.add_option("--seed", flags.seed, "of the random data (default 42, recorded)")->group(group);
   command.add_flag("--list", flags.list, "only list the cases")->group(group);
-  command.add_option("--suite", flags.suite, "smoke, decode, prefill, all, or @FILE.jsonl")->group(group);
+}
+
+void add_words(CLI::App& command, const char* name, std::string& value, std::set<std::string> allowed,
+               const char* help) {
+  command.add_option(name, value, help)->check(CLI::IsMember(std::move(allowed)))->group("How");
+}
+
+// What test has too.
+void add_plan_options(CLI::App& command, BenchFlags& flags) {
+  add_words(command, "--launch", flags.launch, {"graph", "eager", "both"}, "graph, eager, both");
+  add_words(command, "--fusion", flags.fusion, {"on", "off", "both"}, "on (default), off, both");
+  command.add_option("--no-fuse", flags.no_fuse, "fusion rules to switch off")->delimiter(',')->group("How");
 }
 
 void add_mode_options(CLI::App& command, BenchFlags& flags) {
   const char* group = "How";
   const auto words = [&](const char* name, std::string& value, std::set<std::string> allowed, const char* help) {
-    command.add_option(name, value, help)->check(CLI::IsMember(std::move(allowed)))->group(group);
+    add_words(command, name, value, std::move(allowed), help);
   };
-  words("--launch", flags.launch, {"graph", "eager", "both"}, "graph (default), eager, both");
-  words("--fusion", flags.fusion, {"on", "off", "both"}, "on (default), off, both");
   words("--cache", flags.cache, {"cold", "hot", "both"}, "cold (default): distinct weights per op; hot; both");
   words("--timer", flags.timer, {"auto", "cupti", "event", "wall"}, "auto (default), cupti, event, wall");
   words("--check", flags.check, {"once", "all", "off"}, "against the reference: once per shape and variant");
@@ -58,7 +68,6 @@ void add_mode_options(CLI::App& command, BenchFlags& flags) {
   words("--on-throttle", flags.on_throttle, {"retry", "mark", "fail"}, "when the clock falls below the threshold");
   command.add_option("--throttle-threshold", flags.throttle_threshold, "of the highest clock (default 75%)")
       ->group(group);
-  command.add_option("--no-fuse", flags.no_fuse, "fusion rules to switch off")->delimiter(',')->group(group);
   command.add_flag("--shared-input", flags.shared_input, "all ops of a replay read the same activations")->group(group);
   command.add_flag("--no-limits", flags.no_limits, "do not measure the machine's limits first")->group(group);
   command.add_flag("--no-trace", flags.no_trace, "do not trace kernels")->group(group);
@@ -66,7 +75,7 @@ void add_mode_options(CLI::App& command, BenchFlags& flags) {
 
 void add_length_options(CLI::App& command, BenchFlags& flags) {
   const char* group = "How long";
-  command.add_option("--warmup", flags.warmup, "auto, a number of samples, or a time")->group(group);
+  command.add_option("--warmup", flags.warmup, "auto (default), a number of samples, or a time")->group(group);
   command.add_option("--precision", flags.precision, "half-width of the median's interval to reach (1%)")->group(group);
   command.add_option("--min-samples", flags.min_samples, "per case")->group(group)->check(CLI::NonNegativeNumber);
   command.add_option("--max-samples", flags.max_samples, "per case")->group(group)->check(CLI::PositiveNumber);
@@ -100,9 +109,25 @@ Status set_pair(const char* flag, const std::string& text, std::map<std::string,
   return success();
 }
 
+// The emulator answers whether things run and are right; its times are worth little, so they cost little.
+SamplerOptions emulated_sampler() {
+  SamplerOptions sampler;
+  sampler.warmup.rule = Warmup::Rule::kCount;
+  sampler.warmup.count = 1;
+  sampler.precision = 0.1;
+  sampler.min_samples = 3;
+  sampler.max_samples = 50;
+  sampler.max_time_s = 0.5;
+  return sampler;
+}
+
 Status set_sampler(const BenchFlags& flags, SamplerOptions& sampler) {
-  CUDABK_TRY(set_from("--warmup", parse_warmup(flags.warmup), sampler.warmup));
-  CUDABK_TRY(set_from("--precision", parse_fraction(flags.precision, 1.0), sampler.precision));
+  if (!flags.warmup.empty()) {
+    CUDABK_TRY(set_from("--warmup", parse_warmup(flags.warmup), sampler.warmup));
+  }
+  if (!flags.precision.empty()) {
+    CUDABK_TRY(set_from("--precision", parse_fraction(flags.precision, 1.0), sampler.precision));
+  }
   CUDABK_TRY(
       set_from("--throttle-threshold", parse_fraction(flags.throttle_threshold, 1.0), sampler.throttle_threshold));
   CUDABK_TRY(set_from("--on-throttle", parse_throttle_action(flags.on_throttle), sampler.on_throttle));
@@ -125,11 +150,18 @@ Status set_sampler(const BenchFlags& flags, SamplerOptions& sampler) {
 }  // namespace
 
 void add_bench_options(CLI::App& command, CliContext& context, BenchFlags& flags) {
+  add_test_options(command, context, flags);
+  command.add_option("--shapes", flags.shapes, "the matrices of a real model (`cudabk list shapes`)")->group("Cases");
+  command.add_option("--suite", flags.suite, "smoke, decode, prefill, all, or @FILE.jsonl")->group("Cases");
+  add_mode_options(command, flags);
+  add_length_options(command, flags);
+}
+
+void add_test_options(CLI::App& command, CliContext& context, BenchFlags& flags) {
   add_output_options(command, context, flags.outputs);
   command.add_option("--tag", flags.tags, "NAME=VALUE kept in the result")->group("Output");
   add_case_options(command, flags);
-  add_mode_options(command, flags);
-  add_length_options(command, flags);
+  add_plan_options(command, flags);
   add_axis_options(command, flags);
 }
 
@@ -149,8 +181,11 @@ Result<Selection> to_selection(const BenchFlags& flags) {
   return selection;
 }
 
-Result<RunOptions> to_run_options(const BenchFlags& flags, const CliContext& context) {
+Result<RunOptions> to_run_options(const BenchFlags& flags, const CliContext& context, const DeviceInfo& device) {
   RunOptions options;
+  if (device.emulated) {
+    options.sampler = emulated_sampler();
+  }
   options.seed = flags.seed;
   options.distribution = flags.distribution;
   options.check = flags.check == "once" ? CheckMode::kOnce : (flags.check == "all" ? CheckMode::kAll : CheckMode::kOff);

@@ -19,7 +19,7 @@ struct BenchFlags {
   std::string shapes, variant = "auto", distribution = "normal";
   std::vector<std::string> filters, excludes, no_fuse, tags;
   std::string launch = "graph", fusion = "on", cache = "cold", timer = "auto", order = "fixed", check = "once";
-  std::string warmup = "auto", precision = "1%", throttle_threshold = "75%", on_throttle = "retry";
+  std::string warmup, precision, throttle_threshold = "75%", on_throttle = "retry";
   std::string min_time, max_time, budget;
   int64_t min_samples = -1, max_samples = -1;
   int repetitions = 0;
@@ -30,8 +30,12 @@ struct BenchFlags {
 
 void add_bench_options(CLI::App& command, CliContext& context, BenchFlags& flags);
 
+// The part of them that makes sense without timing.
+void add_test_options(CLI::App& command, CliContext& context, BenchFlags& flags);
+
 // kInvalid with the flag's name.
 Result<Selection> to_selection(const BenchFlags& flags);
-Result<RunOptions> to_run_options(const BenchFlags& flags, const CliContext& context);
+// Limits of time and samples that were not given: those of the sampler on a GPU, short ones on the emulated device.
+Result<RunOptions> to_run_options(const BenchFlags& flags, const CliContext& context, const DeviceInfo& device);
 
 }  // namespace cudabk::cli

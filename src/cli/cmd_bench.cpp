@@ -3,7 +3,6 @@
 
 #include <memory>
 
-#include "bench/google_front.h"
 #include "bench/layer.h"
 #include "bench/report_row.h"
 #include "bench/suites.h"
@@ -112,8 +111,8 @@ void note_rows(CliContext& context, const RunResult& run) {
 
 Status run_bench(CliContext& context, const BenchFlags& flags) {
   CUDABK_TRY(check_outputs(flags.outputs));
-  CUDABK_ASSIGN(RunOptions options, to_run_options(flags, context));
   CUDABK_ASSIGN(Device * device, context.device());
+  CUDABK_ASSIGN(RunOptions options, to_run_options(flags, context, device->info()));
   CUDABK_ASSIGN(const std::vector<BenchCase> cases, cases_of(flags, device->info()));
   if (flags.list) {
     print_list(context, cases);
@@ -133,25 +132,6 @@ Status run_bench(CliContext& context, const BenchFlags& flags) {
   return write_outputs(context, flags.outputs, run);
 }
 
-Status run_google(CliContext& context, const BenchFlags& flags, const std::vector<std::string>& google_flags) {
-  CUDABK_ASSIGN(const RunOptions options, to_run_options(flags, context));
-  CUDABK_ASSIGN(Device * device, context.device());
-  CUDABK_ASSIGN(const std::vector<BenchCase> cases, cases_of(flags, device->info()));
-  CUDABK_ASSIGN(const Profile* profile, context.profile());
-  return run_google_benchmark(*device, *profile, cases, options, google_flags);
-}
-
-// What CLI11 did not know: flags of Google Benchmark choose its front end, anything else is an error.
-Result<std::vector<std::string>> google_flags(const CLI::App& command) {
-  std::vector<std::string> flags = command.remaining();
-  for (const std::string& flag : flags) {
-    if (flag.rfind("--benchmark_", 0) != 0) {
-      throw CLI::ExtrasError(std::vector<std::string>{flag});
-    }
-  }
-  return flags;
-}
-
 }  // namespace
 
 void add_bench_command(CLI::App& app, CliContext& context) {
@@ -159,7 +139,6 @@ void add_bench_command(CLI::App& app, CliContext& context) {
   const auto flags = std::make_shared<BenchFlags>();
   command->add_option("target", flags->target, "mulmat, another op (`cudabk list ops`), or layer");
   add_bench_options(*command, context, *flags);
-  command->allow_extras();
   command->footer(
       "Sweeps: a,b,c | a:b:step | a:b*factor, e.g. -n 1:64*2. Times are medians; GB/s counts each tensor once.\n"
       "Examples:\n"
@@ -168,10 +147,7 @@ void add_bench_command(CLI::App& app, CliContext& context) {
       "  cudabk bench mulmat --type q4_K --shapes llama-3.1-8b -n 1,512 --variant all\n"
       "  cudabk bench layer --type q4_K --tokens 1 --launch both\n"
       "  cudabk bench --suite smoke --csv -");
-  set_handler(*command, context, [command, flags](CliContext& ctx) -> Status {
-    CUDABK_ASSIGN(const std::vector<std::string> google, google_flags(*command));
-    return google.empty() ? run_bench(ctx, *flags) : run_google(ctx, *flags, google);
-  });
+  set_handler(*command, context, [flags](CliContext& ctx) { return run_bench(ctx, *flags); });
 }
 
 }  // namespace cudabk::cli

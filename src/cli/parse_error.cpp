@@ -81,8 +81,9 @@ std::string unexpected(const CLI::App& app, const std::string& word) {
 }  // namespace
 
 std::string describe_parse_error(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
-    const std::vector<std::string> rest = app.remaining(true);
+  const std::vector<std::string> rest = app.remaining(true);
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) ||
+      error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError)) {
     if (!rest.empty()) {
       return unexpected(app, rest.front());
     }

@@ -9,9 +9,10 @@
 #include <cstring>
 #include <limits>
 #include <numbers>
-#include <thread>
+#include <type_traits>
 #include <vector>
 
+#include "core/parallel.h"
 #include "graph/half.h"
 #include "graph/random_blocks.h"
 
@@ -51,48 +52,32 @@ std::vector<double> value_table(const RandomFill& fill) {
   return table;
 }
 
-// Runs work(begin, end) over pieces of [0, count) on `threads` threads.
-template <class Work>
-void in_parallel(int64_t count, int64_t piece, int threads, Work work) {
-  if (threads <= 0) {
-    threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  }
-  threads = static_cast<int>(std::clamp<int64_t>(count / std::max<int64_t>(1, piece), 1, threads));
-  const int64_t step = (count + threads - 1) / threads;
-  std::vector<std::thread> workers;
-  for (int64_t begin = step; begin < count; begin += step) {
-    workers.emplace_back(work, begin, std::min(count, begin + step));
-  }
-  work(int64_t{0}, std::min(count, step));
-  for (std::thread& worker : workers) {
-    worker.join();
-  }
-}
-
 template <class T, class Convert>
-void fill_plain(const RandomFill& fill, std::span<std::byte> out, Convert convert) {
+Status fill_plain(const RandomFill& fill, std::span<std::byte> out, Convert convert) {
   std::vector<T> table;
   table.reserve(kQuantiles);
   for (const double value : value_table(fill)) {
     table.push_back(convert(value));
   }
   constexpr int64_t kPiece = 1 << 18;  // elements that pay for a thread
-  in_parallel(static_cast<int64_t>(out.size() / sizeof(T)), kPiece, fill.threads, [&](int64_t begin, int64_t end) {
-    uint64_t word = 0;
-    int64_t word_index = -1;
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t element = fill.first_block + i;
-      if (element / 4 != word_index) {
-        word_index = element / 4;
-        word = random_word(fill.seed, static_cast<uint64_t>(word_index));
-      }
-      const T value = table[(word >> (16 * (element % 4))) & 0xFFFF];
-      std::memcpy(out.data() + i * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
-    }
-  });
+  return in_parallel(static_cast<int64_t>(out.size() / sizeof(T)), kPiece, fill.threads,
+                     [&](int64_t begin, int64_t end) -> Status {
+                       uint64_t word = 0;
+                       int64_t word_index = -1;
+                       for (int64_t i = begin; i < end; ++i) {
+                         const int64_t element = fill.first_block + i;
+                         if (element / 4 != word_index) {
+                           word_index = element / 4;
+                           word = random_word(fill.seed, static_cast<uint64_t>(word_index));
+                         }
+                         const T value = table[(word >> (16 * (element % 4))) & 0xFFFF];
+                         std::memcpy(out.data() + i * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
+                       }
+                       return success();
+                     });
 }
 
-// A float as the nearest finite nonzero value that `round_trip` keeps.
+// `value` as a finite nonzero float within the bounds of a type.
 float bounded(double value, float smallest, float largest) {
   const double magnitude = std::clamp<double>(std::abs(value), smallest, largest);
   return static_cast<float>(std::copysign(magnitude, value));
@@ -105,18 +90,19 @@ float as_f32(double value) {
 template <class T>
 T as_integer(double value) {
   constexpr double kLow = static_cast<double>(std::numeric_limits<T>::min());
-  constexpr double kHigh = static_cast<double>(std::numeric_limits<T>::max() / 2);  // exact as a double's neighbour
-  return static_cast<T>(std::llround(std::clamp(value, kLow / 2, kHigh)));
+  constexpr double kHigh = std::is_same_v<T, int64_t> ? 0x1p62 : static_cast<double>(std::numeric_limits<T>::max());
+  return static_cast<T>(std::llround(std::clamp(value, kLow, kHigh)));
 }
 
-void fill_blocks(const RandomFill& fill, std::span<std::byte> out) {
+Status fill_blocks(const RandomFill& fill, std::span<std::byte> out) {
   const BlockFiller filler(fill.type, fill.stddev, fill.seed);
   const int64_t bytes = block_bytes(fill.type);
   constexpr int64_t kPieceBytes = 1 << 20;
-  in_parallel(
-      static_cast<int64_t>(out.size()) / bytes, kPieceBytes / bytes, fill.threads, [&](int64_t begin, int64_t end) {
-        filler.fill(fill.first_block + begin, end - begin, reinterpret_cast<uint8_t*>(out.data()) + begin * bytes);
-      });
+  const auto work = [&](int64_t begin, int64_t end) -> Status {
+    filler.fill(fill.first_block + begin, end - begin, reinterpret_cast<uint8_t*>(out.data()) + begin * bytes);
+    return success();
+  };
+  return in_parallel(static_cast<int64_t>(out.size()) / bytes, kPieceBytes / bytes, fill.threads, work);
 }
 
 }  // namespace
@@ -155,36 +141,26 @@ Status fill_random(const RandomFill& fill, std::span<std::byte> out) {
                                block_bytes(fill.type)));
   }
   if (is_quantized(fill.type)) {
-    fill_blocks(fill, out);
-    return success();
+    return fill_blocks(fill, out);
   }
   switch (fill.type) {
     case DType::f16:
-      fill_plain<uint16_t>(fill, out, as_f16);
-      break;
+      return fill_plain<uint16_t>(fill, out, as_f16);
     case DType::bf16:
-      fill_plain<uint16_t>(fill, out, as_bf16);
-      break;
+      return fill_plain<uint16_t>(fill, out, as_bf16);
     case DType::f64:
-      fill_plain<double>(fill, out, [](double v) { return v; });
-      break;
+      return fill_plain<double>(fill, out, [](double v) { return v; });
     case DType::i8:
-      fill_plain<int8_t>(fill, out, as_integer<int8_t>);
-      break;
+      return fill_plain<int8_t>(fill, out, as_integer<int8_t>);
     case DType::i16:
-      fill_plain<int16_t>(fill, out, as_integer<int16_t>);
-      break;
+      return fill_plain<int16_t>(fill, out, as_integer<int16_t>);
     case DType::i32:
-      fill_plain<int32_t>(fill, out, as_integer<int32_t>);
-      break;
+      return fill_plain<int32_t>(fill, out, as_integer<int32_t>);
     case DType::i64:
-      fill_plain<int64_t>(fill, out, as_integer<int64_t>);
-      break;
+      return fill_plain<int64_t>(fill, out, as_integer<int64_t>);
     default:
-      fill_plain<float>(fill, out, as_f32);
-      break;
+      return fill_plain<float>(fill, out, as_f32);
   }
-  return success();
 }
 
 uint64_t tensor_seed(uint64_t seed, int index) { return random_word(seed, ~static_cast<uint64_t>(index)); }

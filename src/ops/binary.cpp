@@ -220,12 +220,12 @@ std::vector<CaseParams> BinaryOp::test_cases() const {
       }
     }
   }
-  // More rows than a grid has along y or z; more work than every resident thread of the emulated device.
+  // More rows than a grid has along y or z; more than four packs for every resident thread.
   cases.push_back(make_case("cols=8 dim2=65536 repeat0=8"));
   cases.push_back(make_case("cols=4 rows=262144 layout=half"));
   cases.push_back(make_case("cols=2 rows=1 dim2=1 dim3=65537 layout=offset"));
-  cases.push_back(make_case("cols=4096 rows=160"));
-  cases.push_back(make_case("type=f16 cols=4098 rows=80 layout=half repeat1=80"));
+  cases.push_back(make_case("cols=4096 rows=1100"));
+  cases.push_back(make_case("type=f16 cols=4098 rows=280 layout=half repeat1=280"));
   return cases;
 }
 

@@ -52,13 +52,13 @@ std::vector<CaseParams> cpy_cases() {
       cases.push_back(make_case(pair + " " + std::string(shape)));
     }
   }
-  // Very tall, and more work than every resident thread of the emulated device.
+  // Very tall, and more than four packs for every resident thread.
   cases.push_back(make_case("cols=2 rows=66000 layout=permuted-1023"));
   cases.push_back(make_case("cols=2 rows=66000 layout=half"));
   cases.push_back(make_case("cols=17 rows=16 dim2=66000 dim3=1 layout=permuted-1023"));
   cases.push_back(make_case("type-dst=f16 cols=2 rows=2097121"));
-  cases.push_back(make_case("cols=1024 rows=640"));
-  cases.push_back(make_case("type=f16 type-dst=f32 cols=1024 rows=640"));
+  cases.push_back(make_case("cols=1024 rows=4400"));
+  cases.push_back(make_case("type=f16 type-dst=f32 cols=1024 rows=4400"));
   cases.push_back(make_case("type=i8 cols=1000003"));
   return cases;
 }

@@ -9,35 +9,39 @@ constexpr int kSrc = 0, kDst = 1;
 constexpr size_t kMaxDims = 4;
 constexpr int64_t kLeastTransposed = 16;  // shorter sides would leave most of a tile idle
 
-// One side's dims of extent > 1, consumed from the innermost.
+// One side's elements in logical order, as runs of equal stride from the innermost; neighbours that are dense relative
+// to each other are one run. Consumed piece by piece.
 class Walk {
  public:
-  explicit Walk(const Tensor& t) : t_(t) { settle(); }
-  bool done() const { return dim_ >= 4; }
-  int64_t left() const { return left_; }
-  int64_t stride() const { return stride_; }
-  void take(int64_t extent) {  // divides left()
-    left_ /= extent;
-    stride_ *= extent;
-    if (left_ == 1) {
-      ++dim_;
-      settle();
+  explicit Walk(const Tensor& t) {
+    for (int i = 0; i < 4; ++i) {
+      const int64_t stride = element_stride(t, i);
+      if (t.ne[i] == 1) {
+        continue;
+      }
+      if (!runs_.empty() && stride == runs_.back().stride * runs_.back().extent) {
+        runs_.back().extent *= t.ne[i];
+      } else {
+        runs_.push_back({t.ne[i], stride});
+      }
     }
+  }
+  bool done() const { return at_ == runs_.size(); }
+  int64_t left() const { return runs_[at_].extent; }
+  int64_t stride() const { return runs_[at_].stride; }
+  void take(int64_t extent) {  // divides left()
+    Run& run = runs_[at_];
+    run.extent /= extent;
+    run.stride *= extent;
+    at_ += run.extent == 1 ? 1 : 0;
   }
 
  private:
-  void settle() {
-    while (dim_ < 4 && t_.ne[dim_] == 1) {
-      ++dim_;
-    }
-    if (dim_ < 4) {
-      left_ = t_.ne[dim_];
-      stride_ = element_stride(t_, dim_);
-    }
-  }
-  const Tensor& t_;
-  int dim_ = 0;
-  int64_t left_ = 1, stride_ = 0;
+  struct Run {
+    int64_t extent, stride;
+  };
+  std::vector<Run> runs_;
+  size_t at_ = 0;
 };
 
 // The coarsest division that refines both shapes; empty when an extent of one side straddles one of the other.

@@ -20,7 +20,10 @@ struct Product {
   int64_t n() const { return x.ne[1]; }
   int64_t k() const { return weights.ne[0]; }
   int64_t batch() const { return x.ne[2] * x.ne[3]; }
-  BatchArgs batch_args() const { return {batch(), x.ne[2], x.ne[2] / weights.ne[2], x.ne[3] / weights.ne[3]}; }
+  BatchArgs batch_args() const {
+    const auto narrow = [](int64_t v) { return static_cast<int32_t>(v); };  // checked by the families
+    return {narrow(batch()), narrow(x.ne[2]), narrow(x.ne[2] / weights.ne[2]), narrow(x.ne[3] / weights.ne[3])};
+  }
 };
 
 using Launches = std::vector<Launch>;

@@ -31,13 +31,13 @@ Status check_x(const Tensor& x, float eps) {
 }
 
 // Threads per row. A warp while it holds the row in registers (no barrier, four rows per block); a block of 256 while
-// that holds it and the rows fill the device; else 1024, which also shortens the latency of a few long rows.
+// that holds it and the rows fill the device; else 512, which also shortens the latency of a few long rows.
 int threads_per_row(int64_t cols, int64_t rows, int vec, const DeviceInfo& device) {
   if (cols <= kHeld * vec * kWarpSize && (rows >= device.sm_count || cols <= 2 * vec * kWarpSize)) {
     return kWarpSize;
   }
   const bool few_long_rows = rows < device.sm_count && cols > int64_t{256} * vec;
-  return cols <= kHeld * vec * 256 && !few_long_rows ? 256 : 1024;
+  return cols <= kHeld * vec * 256 && !few_long_rows ? 256 : 512;
 }
 
 bool is_aligned(const Tensor& t, int vec) {

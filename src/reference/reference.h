@@ -32,6 +32,10 @@ class Values {
   // Decoded elements [begin, begin + out.size()) of the row (i1, i2, i3) of `t`, views included.
   Status read_row(const Tensor& t, int64_t i1, int64_t i2, int64_t i3, int64_t begin, std::span<double> out) const;
 
+  // The bytes that read_row reads `t` from, those of t.root(); empty when it is computed. Memory that an op shares
+  // with its target (cpy, in-place ops) is the target's value, not the op's.
+  std::span<const std::byte> memory_of(const Tensor& t) const;
+
  protected:
   // A whole row of `t`, an op's result whose memory is not given: computed from the sources, then rounded to the
   // tensor's type. The evaluator keeps the rows that one op's region needs.
@@ -39,12 +43,20 @@ class Values {
                                                        std::vector<double>& storage) const;
 };
 
+// The same read from given memory: `memory` holds the bytes of t.root().
+Status read_memory_row(const Tensor& t, std::span<const std::byte> memory, int64_t i1, int64_t i2, int64_t i3,
+                       int64_t begin, std::span<double> out);
+
 // Rounds values to what a tensor of `type` can hold (f64, f32 and integers of any size: unchanged). kUnsupported for a
 // block type without an encoder.
 Status round_to_type(DType type, std::span<double> values);
 
 // result[j] for the region, in double; rounding of the stored type is not applied.
 Result<std::vector<double>> evaluate_reference(const Tensor& t, const Region& region, const Values& values);
+
+// The root mean square that the region's elements would have if the products they sum had independent signs; 0 for ops
+// that sum no products. A result of few elements may be small by cancellation: its error is to be seen against this.
+Result<double> reference_magnitude(const Tensor& t, const Region& region, const Values& values);
 
 // ---- one function per op, in its own file; the list is generated from src/ops/op_list.txt ----
 using ReferenceFn = Result<std::vector<double>> (*)(const Tensor&, const Region&, const Values&);

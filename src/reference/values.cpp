@@ -52,22 +52,14 @@ void read_blocks(DType type, const std::byte* row, int64_t begin, std::span<doub
   std::copy_n(decoded.begin() + (begin - first * block), out.size(), out.begin());
 }
 
-Status read_memory(const Tensor& t, std::span<const std::byte> memory, const std::array<int64_t, 4>& start,
-                   std::span<double> out) {
-  const int64_t size = static_cast<int64_t>(memory.size());
-  if (t.view_offset + byte_size(t) > size) {
-    return internal_error(fmt::format("{}: {} at byte {} lies outside the {} bytes given for '{}'", t.name, describe(t),
-                                      t.view_offset, size, t.root().name));
+Status check_bounds(const Tensor& t, const std::array<int64_t, 4>& start, size_t count) {
+  for (int d = 0; d < 4; ++d) {
+    const int64_t end = start[d] + (d == 0 ? static_cast<int64_t>(count) : 1);
+    if (start[d] < 0 || end > t.ne[d]) {
+      return internal_error(
+          fmt::format("{}: elements {}..{} of dimension {} asked of {}", t.name, start[d], end, d, describe(t)));
+    }
   }
-  const std::byte* row = memory.data() + t.view_offset + start[1] * t.nb[1] + start[2] * t.nb[2] + start[3] * t.nb[3];
-  if (!is_quantized(t.type)) {
-    read_plain(t.type, row + start[0] * t.nb[0], t.nb[0], out);
-    return success();
-  }
-  if (!has_contiguous_rows(t)) {
-    return unsupported(fmt::format("{}: rows of {} are not dense blocks", t.name, describe(t)));
-  }
-  read_blocks(t.type, row, start[0], out);
   return success();
 }
 
@@ -99,26 +91,41 @@ bool locate(const Tensor& t, int64_t offset, std::array<int64_t, 4>& element) {
 
 }  // namespace
 
+Status read_memory_row(const Tensor& t, std::span<const std::byte> memory, int64_t i1, int64_t i2, int64_t i3,
+                       int64_t begin, std::span<double> out) {
+  CUDABK_TRY(check_bounds(t, {begin, i1, i2, i3}, out.size()));
+  const int64_t size = static_cast<int64_t>(memory.size());
+  if (t.view_offset + byte_size(t) > size) {
+    return internal_error(fmt::format("{}: {} at byte {} lies outside the {} bytes given for '{}'", t.name, describe(t),
+                                      t.view_offset, size, t.root().name));
+  }
+  const std::byte* row = memory.data() + t.view_offset + i1 * t.nb[1] + i2 * t.nb[2] + i3 * t.nb[3];
+  if (!is_quantized(t.type)) {
+    read_plain(t.type, row + begin * t.nb[0], t.nb[0], out);
+    return success();
+  }
+  if (!has_contiguous_rows(t)) {
+    return unsupported(fmt::format("{}: rows of {} are not dense blocks", t.name, describe(t)));
+  }
+  read_blocks(t.type, row, begin, out);
+  return success();
+}
+
+std::span<const std::byte> Values::memory_of(const Tensor& t) const {
+  const Tensor& source = producer(t);
+  return &source == &t.root() ? bytes(source) : std::span<const std::byte>{};
+}
+
 Status Values::read_row(const Tensor& t, int64_t i1, int64_t i2, int64_t i3, int64_t begin,
                         std::span<double> out) const {
-  const std::array<int64_t, 4> start{begin, i1, i2, i3};
-  for (int d = 0; d < 4; ++d) {
-    const int64_t end = start[d] + (d == 0 ? static_cast<int64_t>(out.size()) : 1);
-    if (start[d] < 0 || end > t.ne[d]) {
-      return internal_error(
-          fmt::format("{}: elements {}..{} of dimension {} asked of {}", t.name, start[d], end, d, describe(t)));
-    }
-  }
+  CUDABK_TRY(check_bounds(t, {begin, i1, i2, i3}, out.size()));
   if (out.empty()) {
     return success();
   }
-  // Memory that an op shares with another tensor (cpy, in-place ops) is the other tensor's value, not the op's.
-  const Tensor& source = producer(t);
-  if (&source == &t.root()) {
-    if (const auto memory = bytes(source); !memory.empty()) {
-      return read_memory(t, memory, start, out);
-    }
+  if (const auto memory = memory_of(t); !memory.empty()) {
+    return read_memory_row(t, memory, i1, i2, i3, begin, out);
   }
+  const Tensor& source = producer(t);
   if (source.op == kOpNone) {
     return internal_error(fmt::format("no values are known for '{}' ({})", source.name, describe(source)));
   }

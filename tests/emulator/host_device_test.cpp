@@ -1,9 +1,12 @@
 // The emulated device behind the Device interface: instances, memory, graphs, launch limits, GEMM.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <thread>
 
 #include "device/device.h"
 #include "kernel_text.h"
@@ -136,6 +139,42 @@ TEST_F(Probe, CopiesOutsideABufferAreErrors) {
   EXPECT_FALSE(device_->fill(x_.ptr(), 0, x_.bytes() + 1).ok());
   EXPECT_FALSE(device_->fill(x_.ptr(), 0, -1).ok());
   EXPECT_TRUE(device_->fill(nullptr, 0, 0).ok());
+}
+
+TEST_F(Probe, ThreadOrdersGiveTheSameResult) {
+  for (const auto& [seed, order] : {std::pair{uint64_t{0}, DeviceOptions::ThreadOrder::kDescending},
+                                    std::pair{uint64_t{5}, DeviceOptions::ThreadOrder::kAscending},
+                                    std::pair{uint64_t{0}, DeviceOptions::ThreadOrder::kShuffled}}) {
+    DeviceOptions options;
+    options.shuffle_threads_seed = seed;
+    options.thread_order = order;
+    auto other = open("host:1", options);
+    auto stream = other->create_stream();
+    KernelLaunch mine = launch(7);
+    mine.kernel = *other->kernel({"probe/probe.h", "probe<256>"});
+    ASSERT_TRUE((*stream)->run(mine).ok());
+    expect_scaled(7);
+  }
+}
+
+TEST_F(Probe, DevicesRunOnSeveralThreadsAtOnce) {
+  std::atomic<int> good = 0;
+  const auto work = [&](std::string_view name) {
+    auto device = open_device(name, {});
+    auto kernel = (*device)->kernel({"probe/probe.h", "probe<256>"});
+    auto y = (*device)->allocate(kCount * 4);
+    auto stream = (*device)->create_stream();
+    const ProbeArgs args{host_, reinterpret_cast<float*>(y->ptr()), kCount, 2};
+    for (int i = 0; i < 50; ++i) {
+      good += (*stream)->run(KernelLaunch{*kernel, {4, 1, 1}, {256, 1, 1}, 1024, false, bytes_of(args)}).ok() &&
+              reinterpret_cast<const float*>(y->ptr())[kCount - 1] == 2 * (kCount - 1);
+    }
+  };
+  std::thread a(work, "host:0"), b(work, "host:1"), c(work, "host:2");
+  a.join();
+  b.join();
+  c.join();
+  EXPECT_EQ(good, 150);
 }
 
 TEST_F(Probe, HashCoversTheSources) {

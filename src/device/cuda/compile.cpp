@@ -6,15 +6,36 @@
 
 #include "core/log.h"
 #include "device/cuda/cubin.h"
+#include "device/cuda/kernel_program.h"
+#include "device/cuda/nvrtc.h"
 
 namespace cudabk {
 
+namespace {
+
+Result<CompiledKernel> compile_now(const Nvrtc& nvrtc, const Nvrtc::Input& input) {
+  const auto start = std::chrono::steady_clock::now();
+  CUDABK_ASSIGN(Nvrtc::Output output, nvrtc.compile(input));
+  CompiledKernel kernel;
+  CUDABK_ASSIGN(kernel.report, parse_compiler_log(output.log));
+  CUDABK_ASSIGN(kernel.report.code_hash, machine_code_hash(output.cubin));
+  kernel.report.compile_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  kernel.cubin = std::move(output.cubin);
+  kernel.lowered_name = std::move(output.lowered_name);
+  return kernel;
+}
+
+}  // namespace
+
 KernelCompiler::KernelCompiler(CompileOptions options, std::span<const KernelSource> sources)
-    : options_(std::move(options)), programs_(sources) {
+    : options_(std::move(options)), programs_(std::make_unique<KernelPrograms>(sources)) {
   if (!options_.cache_dir.empty()) {
     cache_ = std::make_unique<CubinCache>(options_.cache_dir, options_.cache_limit_bytes);
   }
 }
+
+KernelCompiler::~KernelCompiler() = default;
 
 Result<const Nvrtc*> KernelCompiler::nvrtc() {
   std::lock_guard lock(mutex_);
@@ -29,23 +50,10 @@ Result<std::string> KernelCompiler::compiler_version() {
   return compiler->version();
 }
 
-Result<CompiledKernel> KernelCompiler::compile_now(const Nvrtc& nvrtc, const Nvrtc::Input& input) const {
-  const auto start = std::chrono::steady_clock::now();
-  CUDABK_ASSIGN(Nvrtc::Output output, nvrtc.compile(input));
-  CompiledKernel kernel;
-  CUDABK_ASSIGN(kernel.report, parse_compiler_log(output.log));
-  CUDABK_ASSIGN(kernel.report.code_hash, machine_code_hash(output.cubin));
-  kernel.report.compile_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  kernel.cubin = std::move(output.cubin);
-  kernel.lowered_name = std::move(output.lowered_name);
-  return kernel;
-}
-
 Result<CompiledKernel> KernelCompiler::compile(const KernelKey& key, std::string_view arch) {
   const auto context = [&] { return fmt::format("{} ({}) for {}", key.entry, key.header, arch); };
   CUDABK_ASSIGN(const Nvrtc* compiler, nvrtc());
-  Result<Nvrtc::Input> input = programs_.program(key, arch);
+  Result<Nvrtc::Input> input = programs_->program(key, arch);
   if (!input.ok()) {
     return std::move(input).error().with_context(context());
   }
@@ -72,7 +80,7 @@ Result<std::optional<CompiledKernel>> KernelCompiler::cached(const KernelKey& ke
     return std::optional<CompiledKernel>();
   }
   CUDABK_ASSIGN(const Nvrtc* compiler, nvrtc());
-  CUDABK_ASSIGN(const Nvrtc::Input input, programs_.program(key, arch));
+  CUDABK_ASSIGN(const Nvrtc::Input input, programs_->program(key, arch));
   return cache_->find(KernelPrograms::cache_key(input, compiler->version()));
 }
 

@@ -10,10 +10,16 @@
 
 #include "core/result.h"
 #include "device/cuda/cubin_cache.h"
-#include "device/cuda/kernel_program.h"
-#include "device/cuda/nvrtc.h"
+#include "device/device.h"
+#include "kernel_text.h"
 
 namespace cudabk {
+
+class KernelPrograms;
+class Nvrtc;
+
+// Architecture names as compiled for: the feature-complete "a" form where one exists. 90 -> "sm_90a".
+std::string arch_of_compute_capability(int cc);
 
 struct CompileOptions {
   std::string cache_dir;  // empty: nothing is kept
@@ -30,6 +36,7 @@ class KernelCompiler {
  public:
   // NVRTC is opened at the first use. `sources` outlive the compiler.
   explicit KernelCompiler(CompileOptions options, std::span<const KernelSource> sources = kernel_sources());
+  ~KernelCompiler();
 
   // From the cache, or compiled now (blocks, 0.1 to 0.6 s) and kept there. kUnfit without NVRTC; kInternal with the
   // variant, the architecture and the compiler's log when it does not compile.
@@ -43,10 +50,9 @@ class KernelCompiler {
 
  private:
   Result<const Nvrtc*> nvrtc();
-  Result<CompiledKernel> compile_now(const Nvrtc& nvrtc, const Nvrtc::Input& input) const;
 
   CompileOptions options_;
-  KernelPrograms programs_;
+  std::unique_ptr<KernelPrograms> programs_;
   std::unique_ptr<CubinCache> cache_;
   std::mutex mutex_;  // opening NVRTC
   std::unique_ptr<Nvrtc> nvrtc_;

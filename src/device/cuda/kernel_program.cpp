@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/hash.h"
+#include "device/cuda/compile.h"
 
 namespace cudabk {
 

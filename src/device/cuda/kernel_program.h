@@ -16,9 +16,6 @@
 
 namespace cudabk {
 
-// Architecture names as compiled for: the feature-complete "a" form where one exists.
-std::string arch_of_compute_capability(int cc);  // 90 -> "sm_90a"
-
 // Builds programs from a set of sources that outlives it. Thread-safe.
 class KernelPrograms {
  public:

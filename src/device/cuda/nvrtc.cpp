@@ -27,7 +27,7 @@ Result<std::unique_ptr<Nvrtc>> Nvrtc::open(std::string_view toolkit_dir) {
   std::unique_ptr<Nvrtc> nvrtc(new Nvrtc(std::move(library).value()));
   CUDABK_TRY(nvrtc->load_functions());
   int major = 0, minor = 0;
-  if (nvrtc->version_of_(&major, &minor) != NVRTC_SUCCESS) {
+  if (nvrtc->api_.version(&major, &minor) != NvrtcApi::kSuccess) {
     return unfit(fmt::format("{}: does not say its version", nvrtc->library_.path()));
   }
   nvrtc->version_ = fmt::format("{}.{}", major, minor);
@@ -35,26 +35,26 @@ Result<std::unique_ptr<Nvrtc>> Nvrtc::open(std::string_view toolkit_dir) {
 }
 
 Status Nvrtc::load_functions() {
-  CUDABK_TRY(library_.load(version_of_, "nvrtcVersion"));
-  CUDABK_TRY(library_.load(error_string_, "nvrtcGetErrorString"));
-  CUDABK_TRY(library_.load(create_program_, "nvrtcCreateProgram"));
-  CUDABK_TRY(library_.load(destroy_program_, "nvrtcDestroyProgram"));
-  CUDABK_TRY(library_.load(add_name_expression_, "nvrtcAddNameExpression"));
-  CUDABK_TRY(library_.load(compile_program_, "nvrtcCompileProgram"));
-  CUDABK_TRY(library_.load(get_lowered_name_, "nvrtcGetLoweredName"));
-  CUDABK_TRY(library_.load(get_cubin_size_, "nvrtcGetCUBINSize"));
-  CUDABK_TRY(library_.load(get_cubin_, "nvrtcGetCUBIN"));
-  CUDABK_TRY(library_.load(get_log_size_, "nvrtcGetProgramLogSize"));
-  return library_.load(get_log_, "nvrtcGetProgramLog");
+  CUDABK_TRY(library_.load(api_.version, "nvrtcVersion"));
+  CUDABK_TRY(library_.load(api_.error_string, "nvrtcGetErrorString"));
+  CUDABK_TRY(library_.load(api_.create_program, "nvrtcCreateProgram"));
+  CUDABK_TRY(library_.load(api_.destroy_program, "nvrtcDestroyProgram"));
+  CUDABK_TRY(library_.load(api_.add_name_expression, "nvrtcAddNameExpression"));
+  CUDABK_TRY(library_.load(api_.compile_program, "nvrtcCompileProgram"));
+  CUDABK_TRY(library_.load(api_.get_lowered_name, "nvrtcGetLoweredName"));
+  CUDABK_TRY(library_.load(api_.get_cubin_size, "nvrtcGetCUBINSize"));
+  CUDABK_TRY(library_.load(api_.get_cubin, "nvrtcGetCUBIN"));
+  CUDABK_TRY(library_.load(api_.get_log_size, "nvrtcGetProgramLogSize"));
+  return library_.load(api_.get_log, "nvrtcGetProgramLog");
 }
 
-std::string Nvrtc::program_log(nvrtcProgram program) const {
+std::string Nvrtc::program_log(NvrtcApi::Program program) const {
   size_t size = 0;
-  if (get_log_size_(program, &size) != NVRTC_SUCCESS || size <= 1) {
+  if (api_.get_log_size(program, &size) != NvrtcApi::kSuccess || size <= 1) {
     return "";
   }
   std::string log(size, '\0');
-  if (get_log_(program, log.data()) != NVRTC_SUCCESS) {
+  if (api_.get_log(program, log.data()) != NvrtcApi::kSuccess) {
     return "";
   }
   log.resize(size - 1);  // without the terminating zero
@@ -70,40 +70,40 @@ Result<Nvrtc::Output> Nvrtc::compile(const Input& input) const {
   const auto name_pointers = c_strings(names), content_pointers = c_strings(contents);
   const auto option_pointers = c_strings(input.options);
 
-  nvrtcProgram program = nullptr;
-  nvrtcResult result = create_program_(&program, input.source.c_str(), "kernel.cu", static_cast<int>(names.size()),
-                                       content_pointers.data(), name_pointers.data());
-  if (result != NVRTC_SUCCESS) {
-    return internal_error(fmt::format("nvrtcCreateProgram: {}", error_string_(result)));
+  NvrtcApi::Program program = nullptr;
+  int result = api_.create_program(&program, input.source.c_str(), "kernel.cu", static_cast<int>(names.size()),
+                                   content_pointers.data(), name_pointers.data());
+  if (result != NvrtcApi::kSuccess) {
+    return internal_error(fmt::format("nvrtcCreateProgram: {}", api_.error_string(result)));
   }
   struct Destroy {
     const Nvrtc& self;
-    nvrtcProgram program;
-    ~Destroy() { self.destroy_program_(&program); }
+    NvrtcApi::Program program;
+    ~Destroy() { self.api_.destroy_program(&program); }
   } destroy{*this, program};
 
-  result = add_name_expression_(program, input.entry.c_str());
-  if (result == NVRTC_SUCCESS) {
-    result = compile_program_(program, static_cast<int>(option_pointers.size()), option_pointers.data());
+  result = api_.add_name_expression(program, input.entry.c_str());
+  if (result == NvrtcApi::kSuccess) {
+    result = api_.compile_program(program, static_cast<int>(option_pointers.size()), option_pointers.data());
   }
   Output output;
   output.log = program_log(program);
-  if (result != NVRTC_SUCCESS) {
-    return internal_error(fmt::format("{}\n{}", error_string_(result), output.log));
+  if (result != NvrtcApi::kSuccess) {
+    return internal_error(fmt::format("{}\n{}", api_.error_string(result), output.log));
   }
   const char* lowered = nullptr;
   size_t size = 0;
-  result = get_lowered_name_(program, input.entry.c_str(), &lowered);
-  if (result == NVRTC_SUCCESS) {
+  result = api_.get_lowered_name(program, input.entry.c_str(), &lowered);
+  if (result == NvrtcApi::kSuccess) {
     output.lowered_name = lowered;
-    result = get_cubin_size_(program, &size);
+    result = api_.get_cubin_size(program, &size);
   }
-  if (result == NVRTC_SUCCESS) {
+  if (result == NvrtcApi::kSuccess) {
     output.cubin.resize(size);
-    result = get_cubin_(program, output.cubin.data());
+    result = api_.get_cubin(program, output.cubin.data());
   }
-  if (result != NVRTC_SUCCESS || output.cubin.empty()) {
-    return internal_error(fmt::format("no machine code: {}\n{}", error_string_(result), output.log));
+  if (result != NvrtcApi::kSuccess || output.cubin.empty()) {
+    return internal_error(fmt::format("no machine code: {}\n{}", api_.error_string(result), output.log));
   }
   return output;
 }

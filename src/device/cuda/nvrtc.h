@@ -1,8 +1,7 @@
 // The run-time compiler: C++ text in, machine code for one architecture out. Needs no GPU. Thread-safe.
 #pragma once
 
-#include <nvrtc.h>
-
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +11,25 @@
 #include "device/cuda/dynamic_library.h"
 
 namespace cudabk {
+
+// NVRTC's interface, declared by hand: a build without the toolkit can compile kernels too, where libnvrtc is present.
+struct NvrtcApi {
+  using Program = struct OpaqueProgram*;
+  static constexpr int kSuccess = 0;
+
+  int (*version)(int* major, int* minor) = nullptr;
+  const char* (*error_string)(int result) = nullptr;
+  int (*create_program)(Program*, const char* source, const char* name, int headers, const char* const* contents,
+                        const char* const* include_names) = nullptr;
+  int (*destroy_program)(Program*) = nullptr;
+  int (*add_name_expression)(Program, const char* name) = nullptr;
+  int (*compile_program)(Program, int options, const char* const* texts) = nullptr;
+  int (*get_lowered_name)(Program, const char* name, const char** lowered) = nullptr;
+  int (*get_cubin_size)(Program, size_t* bytes) = nullptr;
+  int (*get_cubin)(Program, char* cubin) = nullptr;
+  int (*get_log_size)(Program, size_t* bytes) = nullptr;  // with the terminating zero
+  int (*get_log)(Program, char* log) = nullptr;
+};
 
 class Nvrtc {
  public:
@@ -41,21 +59,11 @@ class Nvrtc {
  private:
   explicit Nvrtc(DynamicLibrary library) : library_(std::move(library)) {}
   Status load_functions();
-  std::string program_log(nvrtcProgram program) const;
+  std::string program_log(NvrtcApi::Program program) const;
 
   DynamicLibrary library_;
+  NvrtcApi api_;
   std::string version_;
-  decltype(&nvrtcVersion) version_of_ = nullptr;
-  decltype(&nvrtcGetErrorString) error_string_ = nullptr;
-  decltype(&nvrtcCreateProgram) create_program_ = nullptr;
-  decltype(&nvrtcDestroyProgram) destroy_program_ = nullptr;
-  decltype(&nvrtcAddNameExpression) add_name_expression_ = nullptr;
-  decltype(&nvrtcCompileProgram) compile_program_ = nullptr;
-  decltype(&nvrtcGetLoweredName) get_lowered_name_ = nullptr;
-  decltype(&nvrtcGetCUBINSize) get_cubin_size_ = nullptr;
-  decltype(&nvrtcGetCUBIN) get_cubin_ = nullptr;
-  decltype(&nvrtcGetProgramLogSize) get_log_size_ = nullptr;
-  decltype(&nvrtcGetProgramLog) get_log_ = nullptr;
 };
 
 }  // namespace cudabk

@@ -1,17 +1,20 @@
-# The CUDA device: sources and libraries, for src/device/CMakeLists.txt (only where CUDABK_HAVE_CUDA).
-# Only cudart is linked; NVRTC, cuBLAS and NVML are opened at first use.
-set(CUDABK_CUDA_DEVICE_SOURCES
-    ${CMAKE_CURRENT_LIST_DIR}/cublas.cpp
+# For src/device/CMakeLists.txt. The kernel compiler needs no toolkit to be built (NVRTC is opened at first use); the
+# device needs cudart, and nothing else of the toolkit is linked.
+set(CUDABK_KERNEL_COMPILER_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/compile.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cubin.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cubin_cache.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/dynamic_library.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/kernel_program.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/nvrtc.cpp)
+set(CUDABK_KERNEL_COMPILER_LIBRARIES cudabk_kernel_text Threads::Threads ${CMAKE_DL_LIBS})
+
+set(CUDABK_CUDA_DEVICE_SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/cublas.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_device.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_error.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_graph.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_info.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_kernel.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/cuda_stream.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/dynamic_library.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/kernel_program.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/nvrtc.cpp)
-set(CUDABK_CUDA_DEVICE_LIBRARIES CUDA::cudart_static cudabk_kernel_text Threads::Threads ${CMAKE_DL_LIBS})
+    ${CMAKE_CURRENT_LIST_DIR}/cuda_stream.cpp)
+set(CUDABK_CUDA_DEVICE_LIBRARIES CUDA::cudart_static)

@@ -72,10 +72,26 @@ class HostGraph final : public ExecGraph {
   std::vector<Work> works_;
 };
 
+// A seed asks for shuffling by itself.
+host::Order order_of(const DeviceOptions& options) {
+  if (options.shuffle_threads_seed != 0) {
+    return host::Order::kShuffled;
+  }
+  switch (options.thread_order) {
+    case DeviceOptions::ThreadOrder::kAscending:
+      break;
+    case DeviceOptions::ThreadOrder::kDescending:
+      return host::Order::kDescending;
+    case DeviceOptions::ThreadOrder::kShuffled:
+      return host::Order::kShuffled;
+  }
+  return host::Order::kAscending;
+}
+
 class HostDevice final : public Device {
  public:
   HostDevice(int index, const HostArch& arch, const DeviceOptions& options, int64_t memory_bytes)
-      : options_(options), memory_(memory_bytes) {
+      : order_(order_of(options)), seed_(options.shuffle_threads_seed), memory_(memory_bytes) {
     info_.id =
         arch.arch == kDefaultHostArch ? fmt::format("host:{}", index) : fmt::format("host:{}@{}", index, arch.arch);
     info_.name = fmt::format("emulated {}", arch.arch);
@@ -136,7 +152,8 @@ class HostDevice final : public Device {
   Status run_kernel(const KernelLaunch& launch);
 
   DeviceInfo info_;
-  DeviceOptions options_;
+  host::Order order_;
+  uint64_t seed_;
   HostMemory memory_;
   std::map<KernelKey, std::unique_ptr<HostKernel>> kernels_;
 };
@@ -266,18 +283,8 @@ Status HostDevice::run_kernel(const KernelLaunch& launch) {
   call.grid[2] = launch.grid.z;
   call.threads = launch.block.x;
   call.shared_bytes = launch.shared_bytes;
-  call.seed = options_.shuffle_threads_seed;
-  switch (options_.thread_order) {
-    case DeviceOptions::ThreadOrder::kAscending:
-      call.order = host::Order::kAscending;
-      break;
-    case DeviceOptions::ThreadOrder::kDescending:
-      call.order = host::Order::kDescending;
-      break;
-    case DeviceOptions::ThreadOrder::kShuffled:
-      call.order = host::Order::kShuffled;
-      break;
-  }
+  call.seed = seed_;
+  call.order = order_;
   if (auto error = host::run_launch(call)) {
     return internal_error(std::move(*error));
   }

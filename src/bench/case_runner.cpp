@@ -1,0 +1,317 @@
+#include "bench/case_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bench/check.h"
+#include "measure/timer.h"
+
+namespace cudabk {
+namespace {
+
+// Launches of one replay: enough to hide launch latency, few enough to build and patch in milliseconds.
+constexpr int kMaxCopies = 2048;
+// Without the cold rule: enough ops that the latency of the replay itself does not count.
+constexpr int kHotCopies = 20;
+// More than this above the roof is not noise: the data came from a cache.
+constexpr double kAboveRoof = 1.05;
+
+CaseStatus status_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kUnsupported:
+    case ErrorKind::kInvalid:
+      return CaseStatus::kUnsupported;
+    case ErrorKind::kInconclusive:
+      return CaseStatus::kNoSamples;
+    case ErrorKind::kWrongOutput:
+      return CaseStatus::kWrong;
+    case ErrorKind::kUnfit:
+      return CaseStatus::kOutOfMemory;
+    case ErrorKind::kInterrupted:
+      return CaseStatus::kInterrupted;
+    default:
+      return CaseStatus::kFailed;
+  }
+}
+
+std::string check_key(const BenchCase& c) {
+  return fmt::format("{} {} {} {}", c.target, c.params.text(), c.variant.text(), c.fusion);
+}
+
+}  // namespace
+
+struct CaseRunner::Prepared {
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Replicas> replicas;
+  std::unique_ptr<Execution> execution;  // dies before the backend's pool
+};
+
+Result<std::unique_ptr<CaseRunner>> CaseRunner::create(Device& device, const Profile& profile,
+                                                       const RunOptions& options) {
+  std::unique_ptr<CaseRunner> runner(new CaseRunner(device, profile, options));
+  CUDABK_ASSIGN(runner->clock_stream_, device.create_stream());
+  if (!device.info().emulated) {
+    CUDABK_ASSIGN(runner->spin_, SpinKernel::create(device));
+    runner->options_.sampler.read_clock_mhz = clock_reader(device, *runner->spin_, *runner->clock_stream_);
+  }
+  if (options.trace && !device.info().emulated) {
+    Result<std::unique_ptr<KernelTracer>> tracer = KernelTracer::create(device);
+    if (tracer.ok()) {
+      runner->tracer_ = std::move(tracer).value();
+    } else if (options.timer == TimerChoice::kCupti) {
+      return std::move(tracer).error().with_context("--timer cupti");
+    } else {
+      runner->trace_note_ = timer_notice(tracer.error());
+    }
+  } else {
+    runner->trace_note_ = device.info().emulated ? "the emulated device has no tracer" : "switched off";
+    if (options.timer == TimerChoice::kCupti) {
+      return unfit("--timer cupti: kernels cannot be traced here: " + runner->trace_note_);
+    }
+  }
+  return runner;
+}
+
+CaseResult CaseRunner::run(const BenchCase& c, int repetition, const RunLimits& limits) {
+  CaseResult row;
+  row.key = c.key();
+  row.target = c.target;
+  row.params = c.params;
+  row.note = c.note;
+  row.variant = c.variant.text();
+  row.launch = c.launch == LaunchMode::kGraph ? "graph" : "eager";
+  row.fusion = c.fusion ? "on" : "off";
+  row.cache = c.cold ? "cold" : "hot";
+  row.repetition = repetition;
+  row.seed = options_.seed;
+  row.command = row_command(c, options_);
+  if (const Status measured = measure(c, row); measured.ok()) {
+    row.status = row.summary ? CaseStatus::kOk : CaseStatus::kNoSamples;
+  } else {
+    row.status = status_of(measured.error().kind);
+    row.message = measured.error().message;
+  }
+  add_flags(row, limits);
+  return row;
+}
+
+Status CaseRunner::measure(const BenchCase& c, CaseResult& row) {
+  Prepared prepared;
+  CUDABK_TRY(prepare(c, prepared, row));
+  describe_launches(prepared, row);
+  CUDABK_TRY(verify(c, prepared, row));
+  CUDABK_TRY(time(prepared, row));
+  if (tracer_ != nullptr) {
+    CUDABK_TRY(trace(prepared, row));
+  }
+  return success();
+}
+
+Result<FootprintPlan> CaseRunner::footprint(const BenchCase& c) {
+  CUDABK_ASSIGN(const CopyBytes bytes, bytes_per_copy(c));
+  FootprintRequest request;
+  request.mode = c.cold ? CacheMode::kCold : CacheMode::kHot;
+  request.weight_bytes = bytes.weights;
+  request.touched_bytes = bytes.touched;
+  request.l2_bytes = device_.info().l2_bytes;
+  request.emulated = device_.info().emulated;
+  request.max_copies = kMaxCopies;
+  CUDABK_ASSIGN(const auto memory, device_.memory_free_total());
+  request.free_bytes = memory.first;
+  return plan_footprint(request);
+}
+
+Status CaseRunner::prepare(const BenchCase& c, Prepared& prepared, CaseResult& row) {
+  CUDABK_ASSIGN(const FootprintPlan plan, footprint(c));
+  ReplicaOptions replica_options;
+  replica_options.copies = static_cast<int>(plan.copies);
+  if (!c.cold && !device_.info().emulated) {
+    replica_options.copies = kHotCopies;
+  }
+  replica_options.share_weights = !c.cold;
+  replica_options.share_activations = !c.cold || options_.shared_input;
+  replica_options.seed = options_.seed;
+  CUDABK_ASSIGN(replica_options.distribution, parse_distribution(options_.distribution));
+  {
+    Graph probe;
+    CUDABK_ASSIGN(const Tensor* t, c.op->build(probe, c.params));
+    if (const Support s = c.op->supports(*t, device_.info()); !s) {
+      return unsupported(s.reason);
+    }
+    row.cost = c.op->cost(*t);
+  }
+  CUDABK_ASSIGN(prepared.replicas, Replicas::create(device_, c, replica_options));
+  BackendOptions options;
+  options.mode = c.launch;
+  options.plan.fusion = c.fusion;
+  options.plan.disabled_rules = options_.no_fuse;
+  options.plan.profile = &profile_;
+  options.plan.forced_family = c.variant.family;
+  options.plan.forced_config = c.variant.config;
+  CUDABK_ASSIGN(prepared.backend, Backend::create(device_, options));
+  CUDABK_ASSIGN(prepared.execution,
+                prepared.backend->prepare(prepared.replicas->graph(), prepared.replicas->bindings()));
+  row.copies = replica_options.copies;
+  row.weight_bytes = prepared.replicas->weight_bytes();
+  row.footprint_l2 = plan.l2_ratio;
+  row.cold_proven = plan.label == "cold";
+  if (plan.label == "warm") {
+    row.flags.push_back("not cold: " + plan.reason);
+  }
+  row.fallback = prepared.execution->fallback_reason();
+  return success();
+}
+
+Status CaseRunner::verify(const BenchCase& c, Prepared& prepared, CaseResult& row) {
+  if (options_.check == CheckMode::kOff) {
+    return success();
+  }
+  const std::string key = check_key(c);
+  if (const auto known = checked_.find(key); known != checked_.end() && options_.check == CheckMode::kOnce) {
+    row.check = known->second;
+  } else {
+    CUDABK_TRY(prepared.execution->run(prepared.backend->stream()));
+    CUDABK_TRY(prepared.backend->stream().synchronize());
+    const Plan& plan = prepared.execution->plan();
+    CUDABK_ASSIGN(row.check, check_copy(*prepared.replicas, plan, 0, {false, options_.seed}));
+    if (row.check.passed && row.copies > 1) {  // the last op of the replay as well
+      CUDABK_ASSIGN(CheckResult last, check_copy(*prepared.replicas, plan, row.copies - 1, {false, options_.seed + 1}));
+      last.elements += row.check.elements;
+      last.nmse = std::max(last.nmse, row.check.nmse);
+      row.check = std::move(last);
+    }
+    checked_[key] = row.check;
+  }
+  if (!row.check.passed) {
+    return Error{ErrorKind::kWrongOutput,
+                 fmt::format("NMSE {:.3g} (bound {:.3g}), {}", row.check.nmse, row.check.tolerance, row.check.worst)};
+  }
+  return success();
+}
+
+Status CaseRunner::time(Prepared& prepared, CaseResult& row) {
+  TimerOptions timer_options = timer_options_for(device_.info());
+  if (options_.timer == TimerChoice::kEvent || options_.timer == TimerChoice::kWall) {
+    timer_options.kind = options_.timer == TimerChoice::kEvent ? TimerKind::kEvent : TimerKind::kWall;
+  }
+  timer_options.ops_per_replay = row.copies;
+  Stream& stream = prepared.backend->stream();
+  CUDABK_ASSIGN(const auto timer,
+                ReplayTimer::create(device_, stream, *prepared.execution, spin_.get(), timer_options));
+  row.timer = std::string(timer_kind_name(timer->kind()));
+  CUDABK_ASSIGN(const Measurement measured, measure_samples(timer->sampler(), options_.sampler));
+  row.samples_ns = measured.samples;
+  row.summary = measured.summary;
+  row.stop_reason = std::string(stop_rule_name(measured.stop));
+  row.warmup_replays = static_cast<int>(measured.warmup_samples);
+  for (const Batch& batch : measured.batches) {
+    if (batch.clock_before_mhz > 0 && batch.clock_after_mhz > 0) {
+      row.clocks_mhz.push_back((batch.clock_before_mhz + batch.clock_after_mhz) / 2);
+    }
+  }
+  const std::pair<bool, const char*> flags[] = {{measured.throttled, "throttled"},
+                                                {measured.too_few, "few samples"},
+                                                {measured.imprecise, "imprecise"},
+                                                {measured.clock_changed, "clock changed"},
+                                                {!measured.warmup_settled, "warm-up did not settle"}};
+  for (const auto& [set, name] : flags) {
+    if (set) {
+      row.flags.emplace_back(name);
+    }
+  }
+  CUDABK_ASSIGN(const std::optional<double> enqueue, host_enqueue_ns(device_, stream, *prepared.execution));
+  if (enqueue) {
+    row.host_enqueue_ns = *enqueue / row.copies;
+  }
+  return success();
+}
+
+// Launch i of an op is launch i, i + per_op, i + 2 per_op ... of the replay when all copies lower alike.
+Status CaseRunner::trace(Prepared& prepared, CaseResult& row) {
+  CUDABK_ASSIGN(const TraceReport report,
+                tracer_->trace(prepared.backend->stream(), *prepared.execution, TraceOptions{}));
+  prepared.execution.reset();
+  tracer_->forget_graphs();
+  if (report.launches.empty()) {
+    row.flags.emplace_back("not traced");
+    return success();
+  }
+  if (report.flagged) {
+    row.flags.push_back(fmt::format("{:.1f} % of trace records invalid", report.invalid_percent));
+  }
+  if (report.median_busy_ns) {
+    row.kernel_ns = *report.median_busy_ns / row.copies;
+  }
+  if (report.median_gap_ns) {
+    row.gap_ns = *report.median_gap_ns / row.copies;
+  }
+  if (row.breakdown.size() * static_cast<size_t>(row.copies) != report.launches.size()) {
+    return success();
+  }
+  for (size_t i = 0; i < row.breakdown.size(); ++i) {
+    std::vector<double> times, gaps;
+    for (size_t j = i; j < report.launches.size(); j += row.breakdown.size()) {
+      times.push_back(report.launches[j].median_ns);
+      gaps.push_back(report.launches[j].median_gap_before_ns);
+    }
+    row.breakdown[i].median_ns = median(times);
+    row.breakdown[i].gap_ns = median(gaps);
+    row.breakdown[i].kernels = static_cast<int>(report.launches[i].kernels.size());
+  }
+  return success();
+}
+
+void CaseRunner::describe_launches(const Prepared& prepared, CaseResult& row) const {
+  const Plan& plan = prepared.execution->plan();
+  row.launches = static_cast<int>(plan.launches.size() / static_cast<size_t>(row.copies));
+  if (!plan.choices.empty()) {
+    row.family = plan.choices.front().choice.family;
+    row.config = plan.choices.front().choice.config;
+    row.rule = plan.choices.front().choice.rule;
+  }
+  for (const FusionRecord& fusion : plan.fusions) {
+    if (fusion.count > 0 && std::find(row.fusions.begin(), row.fusions.end(), fusion.rule) == row.fusions.end()) {
+      row.fusions.push_back(fusion.rule);
+    }
+  }
+  const std::vector<Work>& works = prepared.execution->works();
+  for (size_t i = 0; i < static_cast<size_t>(row.launches) && i < works.size(); ++i) {
+    LaunchResult launch;
+    launch.label = plan.launches[i].launch.label;
+    if (const auto* kernel = std::get_if<KernelLaunch>(&works[i])) {
+      const KernelReport& report = kernel->kernel->report();
+      launch.kernel = kernel->kernel->key().entry;
+      launch.code_hash = report.code_hash;
+      launch.grid = {kernel->grid.x, kernel->grid.y, kernel->grid.z};
+      launch.block = {kernel->block.x, kernel->block.y, kernel->block.z};
+      launch.shared_bytes = kernel->shared_bytes + static_cast<uint32_t>(report.static_shared_bytes);
+      launch.registers = report.registers;
+      launch.spill_bytes = report.spill_store_bytes + report.spill_load_bytes;
+    } else {
+      launch.kernel = std::holds_alternative<GemmCall>(works[i]) ? "gemm" : "fill";
+    }
+    row.breakdown.push_back(std::move(launch));
+  }
+}
+
+void add_flags(CaseResult& row, const RunLimits& limits) {
+  if (row.status == CaseStatus::kOk && !row.check.done) {
+    row.flags.emplace_back("unverified");
+  }
+  if (!row.fallback.empty()) {
+    row.flags.push_back("ran eagerly: " + row.fallback);
+  }
+  const std::optional<double> rate = row.bytes_per_ns();
+  if (rate && limits.read_bytes_per_ns && *rate > *limits.read_bytes_per_ns * kAboveRoof) {
+    row.flags.emplace_back("cache-resident");
+  }
+  for (const LaunchResult& launch : row.breakdown) {
+    if (launch.spill_bytes > 0) {
+      row.flags.emplace_back("spills");
+      break;
+    }
+  }
+}
+
+}  // namespace cudabk

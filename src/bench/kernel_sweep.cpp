@@ -1,0 +1,193 @@
+#include "bench/kernel_sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "backend/plan.h"
+#include "bench/cases.h"
+#include "ops/op_def.h"
+
+namespace cudabk {
+
+namespace {
+
+// Variants by what identifies them; the planner's form of the key wins over the lists', so that what is built ahead is
+// what is asked for later.
+class VariantSet {
+ public:
+  void add(const KernelKey& key) {
+    KernelKey& slot = keys_[key.header + " " + normalized_entry(key.entry)];
+    if (slot.entry.empty() || slot.args_bytes == 0) {
+      slot = key;
+    }
+  }
+  const std::map<std::string, KernelKey>& keys() const { return keys_; }
+
+ private:
+  std::map<std::string, KernelKey> keys_;
+};
+
+FamilySet all_families() {
+  FamilySet families;
+  for (const OpDef* op : all_ops()) {
+    families.by_op[std::string(op->name())] = op->families();
+  }
+  return families;
+}
+
+// The profile that would be found for the device, and every other built-in one of its architecture.
+Result<std::vector<Profile>> profiles_for(const DeviceInfo& device) {
+  const FamilySet families = all_families();
+  std::vector<Profile> profiles;
+  CUDABK_ASSIGN(Profile found, find_profile(device, {}, {}, families));
+  profiles.push_back(std::move(found));
+  for (const EmbeddedProfile& embedded : embedded_profiles()) {
+    CUDABK_ASSIGN(Profile profile, parse_profile(embedded.json, std::string(embedded.name), families));
+    if (profile.device.arch == device.arch) {
+      profiles.push_back(std::move(profile));
+    }
+  }
+  return profiles;
+}
+
+std::vector<CaseParams> cases_of(const OpDef& op) {
+  std::vector<CaseParams> cases = op.test_cases();
+  if (auto defaults = expand_axes(op.name(), op.axes(), {}, /*emulated=*/false); defaults.ok()) {
+    cases.insert(cases.end(), defaults->begin(), defaults->end());
+  }
+  return cases;
+}
+
+// Plans one graph under many options and collects what the plans launch.
+class Collector {
+ public:
+  Collector(const DeviceInfo& device, const VariantSelection& selection, VariantSet& set)
+      : device_(device), selection_(selection), set_(set), random_(selection.seed) {}
+
+  void collect(const OpDef& op, const CaseParams& params, const std::vector<Profile>& profiles) {
+    Graph graph;
+    if (!op.build(graph, params).ok()) {
+      return;
+    }
+    for (const Profile& profile : profiles) {
+      add_plan(graph, PlanOptions{.profile = &profile});
+    }
+    for (const Family& family : op.families()) {
+      PlanOptions options{.profile = &profiles.front(), .forced_family = family.name};
+      for (const ConfigParam& param : family.params) {
+        options.forced_config[param.name] = param.fallback;
+      }
+      add_plan(graph, options);
+      for (int i = 0; i < selection_.samples; ++i) {
+        for (const ConfigParam& param : family.params) {
+          options.forced_config[param.name] = param.values[random_() % param.values.size()];
+        }
+        add_plan(graph, options);
+      }
+    }
+  }
+
+ private:
+  // A family or configuration that is not applicable here has no plan; that is not an error of the sweep.
+  void add_plan(const Graph& graph, const PlanOptions& options) {
+    if (const Result<Plan> plan = make_plan(graph, device_, options); plan.ok()) {
+      for (const KernelKey& key : plan->kernels()) {
+        set_.add(key);
+      }
+    }
+  }
+
+  const DeviceInfo& device_;
+  const VariantSelection& selection_;
+  VariantSet& set_;
+  std::mt19937_64 random_;
+};
+
+VariantResult build_one(KernelCompiler& compiler, const VariantJob& job) {
+  VariantResult result{job, VariantOutcome::kFailed, {}, {}};
+  const Result<CompiledKernel> kernel = compiler.compile(job.key, job.arch);
+  if (kernel.ok()) {
+    result.report = kernel->report;
+    result.outcome = kernel->report.from_cache ? VariantOutcome::kCached : VariantOutcome::kCompiled;
+  } else {
+    result.message = kernel.error().message;
+    // The platform layer's word for it, in a static_assert (kernels/platform/device_mma.h).
+    if (result.message.find("\"not applicable: ") != std::string::npos) {
+      result.outcome = VariantOutcome::kNotApplicable;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<DeviceInfo> posed_device(std::string_view arch) {
+  CUDABK_ASSIGN(const std::unique_ptr<Device> device, open_device(fmt::format("host@{}", arch), {}));
+  DeviceInfo info = device->info();
+  info.emulated = false;  // variants that only a GPU can run count
+  return info;
+}
+
+Result<std::vector<KernelKey>> kernel_variants(std::string_view arch, const VariantSelection& selection) {
+  std::regex filter;
+  try {
+    filter = std::regex(selection.filter);
+  } catch (const std::regex_error& error) {
+    return invalid(fmt::format("--filter '{}': {}", selection.filter, error.what()));
+  }
+  CUDABK_ASSIGN(const DeviceInfo device, posed_device(arch));
+  CUDABK_ASSIGN(const std::vector<Profile> profiles, profiles_for(device));
+  VariantSet set;
+  Collector collector(device, selection, set);
+  for (const OpDef* op : all_ops()) {
+    for (const CaseParams& params : cases_of(*op)) {
+      collector.collect(*op, params, profiles);
+    }
+  }
+  for (const ListedKernel& listed : listed_kernels()) {
+    set.add({std::string(listed.header), std::string(listed.entry), 0});
+  }
+  std::vector<KernelKey> keys;
+  for (const auto& [name, key] : set.keys()) {
+    if (selection.filter.empty() || std::regex_search(name, filter)) {
+      keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+Status build_variants(KernelCompiler& compiler, const std::vector<VariantJob>& jobs, int threads,
+                      const std::function<bool(const VariantResult&)>& done) {
+  if (auto version = compiler.compiler_version(); !version.ok()) {
+    return std::move(version).error();
+  }
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> stop = false;
+  std::mutex reporting;
+  const auto work = [&] {
+    for (size_t i = next++; i < jobs.size() && !stop; i = next++) {
+      const VariantResult result = build_one(compiler, jobs[i]);
+      std::lock_guard lock(reporting);
+      if (!stop && !done(result)) {
+        stop = true;
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < threads && static_cast<size_t>(t) < jobs.size(); ++t) {
+    others.emplace_back(work);
+  }
+  work();
+  for (std::thread& thread : others) {
+    thread.join();
+  }
+  return success();
+}
+
+}  // namespace cudabk

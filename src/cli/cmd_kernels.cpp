@@ -1,0 +1,215 @@
+// cudabk kernels: the compiled variants and their cache.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "bench/kernel_sweep.h"
+#include "bench/sweep.h"
+#include "bench/table.h"
+#include "cli/command.h"
+#include "core/units.h"
+
+namespace cudabk::cli {
+namespace {
+
+constexpr int kLogLines = 12;  // of a failed variant, unless -v
+
+struct KernelFlags {
+  std::string archs;  // empty: the command's default
+  VariantSelection selection;
+  int jobs = 0;  // 0: as many as cores
+  bool strict = false;
+};
+
+CompileOptions compile_options(const CliContext& context) {
+  const DeviceOptions& device = context.device_options;
+  return {device.cache_dir, device.cache_limit_bytes, device.toolkit_dir};
+}
+
+Result<std::vector<VariantJob>> select_jobs(const std::vector<std::string>& archs, const VariantSelection& selection) {
+  std::vector<VariantJob> jobs;
+  for (const std::string& arch : archs) {
+    CUDABK_ASSIGN(const std::vector<KernelKey> keys, kernel_variants(arch, selection));
+    for (const KernelKey& key : keys) {
+      jobs.push_back({arch, key});
+    }
+  }
+  if (jobs.empty()) {
+    return Error{ErrorKind::kNothing, fmt::format("no variant matches --filter '{}'", selection.filter)};
+  }
+  return jobs;
+}
+
+// ---- list ----
+
+Status list_kernels(CliContext& context, const KernelFlags& flags) {
+  std::vector<std::string> archs;
+  if (flags.archs.empty()) {
+    CUDABK_ASSIGN(const Device* device, context.device());
+    archs.push_back(device->info().arch);
+  } else {
+    CUDABK_ASSIGN(archs, split_words(flags.archs));
+  }
+  CUDABK_ASSIGN(const std::vector<VariantJob> jobs, select_jobs(archs, flags.selection));
+  KernelCompiler compiler(compile_options(context));
+  TextTable table({{"arch", false, 7},
+                   {"registers"},
+                   {"shared B"},
+                   {"stack B"},
+                   {"spills B"},
+                   {"cached", false},
+                   {"variant", false}});
+  context.print(table.header());
+  size_t cached = 0;
+  for (const VariantJob& job : jobs) {
+    CUDABK_ASSIGN(const std::optional<CompiledKernel> kernel, compiler.cached(job.key, job.arch));
+    const std::string variant = fmt::format("{}  ({})", job.key.entry, job.key.header);
+    if (!kernel) {
+      context.print(table.row({job.arch, "-", "-", "-", "-", "no", variant}));
+      continue;
+    }
+    ++cached;
+    const KernelReport& r = kernel->report;
+    context.print(table.row({job.arch, fmt::to_string(r.registers), fmt::to_string(r.static_shared_bytes),
+                             fmt::to_string(r.local_bytes), fmt::to_string(r.spill_store_bytes + r.spill_load_bytes),
+                             "yes", variant}));
+  }
+  context.print(fmt::format("{} variants, {} in the cache", jobs.size(), cached));
+  if (cached < jobs.size()) {
+    context.print(fmt::format("; `cudabk kernels build --arch {}` compiles the others", archs.front()));
+  }
+  context.print("\n");
+  return success();
+}
+
+// ---- build ----
+
+// The compiler's first lines: the error itself comes early.
+std::string shortened(const std::string& text, int lines) {
+  size_t end = 0;
+  for (int i = 0; i < lines && end != std::string::npos; ++i) {
+    end = text.find('\n', end == 0 ? 0 : end + 1);
+  }
+  return end == std::string::npos ? text : text.substr(0, end) + "\n...";
+}
+
+// Progress, one line per failed or spilling variant, and the totals.
+class BuildReport {
+ public:
+  BuildReport(CliContext& context, size_t total) : context_(context), total_(total) {}
+
+  bool add(const VariantResult& result) {
+    ++done_;
+    ++outcomes_[static_cast<size_t>(result.outcome)];
+    const VariantJob& job = result.job;
+    if (result.outcome == VariantOutcome::kFailed) {
+      context_.show_progress("");
+      context_.print(fmt::format("FAILED {} {}\n{}\n", job.arch, job.key.entry,
+                                 shortened(result.message, context_.verbose ? 1 << 20 : kLogLines)));
+    } else if (result.spills()) {
+      ++spilling_;
+      context_.show_progress("");
+      context_.print(fmt::format("SPILLS {} {}: {} bytes stored, {} loaded, {} registers\n", job.arch, job.key.entry,
+                                 result.report.spill_store_bytes, result.report.spill_load_bytes,
+                                 result.report.registers));
+    }
+    context_.show_progress(fmt::format("[{}/{}] {} {}", done_, total_, job.arch, job.key.entry));
+    return !CliContext::interrupted();
+  }
+
+  std::string summary(size_t archs) const {
+    const auto seconds = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start_).count();
+    return fmt::format(
+        "{} of {} variants for {} architecture{}: {} compiled, {} from the cache, {} not applicable, "
+        "{} failed, {} with spills; {}\n",
+        done_, total_, archs, archs == 1 ? "" : "s", count(VariantOutcome::kCompiled), count(VariantOutcome::kCached),
+        count(VariantOutcome::kNotApplicable), count(VariantOutcome::kFailed), spilling_, format_time_ns(seconds));
+  }
+  size_t count(VariantOutcome outcome) const { return outcomes_[static_cast<size_t>(outcome)]; }
+  size_t spilling() const { return spilling_; }
+
+ private:
+  CliContext& context_;
+  size_t total_, done_ = 0, spilling_ = 0;
+  size_t outcomes_[4] = {};
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+Status build_kernels(CliContext& context, const KernelFlags& flags) {
+  std::vector<std::string> archs(std::begin(kArchitectures), std::end(kArchitectures));
+  if (!flags.archs.empty()) {
+    CUDABK_ASSIGN(archs, split_words(flags.archs));
+  }
+  CUDABK_ASSIGN(const std::vector<VariantJob> jobs, select_jobs(archs, flags.selection));
+  KernelCompiler compiler(compile_options(context));
+  const int threads = flags.jobs > 0 ? flags.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  BuildReport report(context, jobs.size());
+  CUDABK_TRY(build_variants(compiler, jobs, threads, [&](const VariantResult& result) { return report.add(result); }));
+  context.show_progress("");
+  context.print(report.summary(archs.size()));
+  if (CliContext::interrupted()) {
+    return Error{ErrorKind::kInterrupted, "interrupted; what was compiled is kept in the cache"};
+  }
+  if (const size_t failed = report.count(VariantOutcome::kFailed); failed > 0) {
+    return internal_error(fmt::format("{} variants do not compile", failed));
+  }
+  if (flags.strict && report.spilling() > 0) {
+    return internal_error(fmt::format("{} variants spill registers", report.spilling()));
+  }
+  return success();
+}
+
+// ---- clean ----
+
+Status clean_kernels(CliContext& context) {
+  KernelCompiler compiler(compile_options(context));
+  if (compiler.cache() == nullptr) {
+    context.print("the kernel cache is disabled\n");
+    return success();
+  }
+  CUDABK_ASSIGN(const int64_t bytes, compiler.cache()->clear());
+  context.print(
+      fmt::format("{}: {} removed\n", compiler.cache()->folder().string(), format_bytes(static_cast<double>(bytes))));
+  return success();
+}
+
+void add_filter_option(CLI::App& command, KernelFlags& flags) {
+  command.add_option("--filter", flags.selection.filter, "only variants whose \"header entry\" matches this regex");
+  command
+      .add_option("--sample", flags.selection.samples,
+                  "also N random configurations per op, case and family from the search spaces")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--seed", flags.selection.seed, "of --sample")->capture_default_str();
+}
+
+}  // namespace
+
+void add_kernels_command(CLI::App& app, CliContext& context) {
+  CLI::App* command = app.add_subcommand("kernels", "compiled variants: list, build ahead without a GPU, clean");
+  command->require_subcommand(1);
+  const auto flags = std::make_shared<KernelFlags>();
+
+  CLI::App* list = command->add_subcommand("list", "variants with registers, shared memory, stack and spills");
+  list->add_option("--arch", flags->archs, "architectures, a,b,c (default: the device's)");
+  add_filter_option(*list, *flags);
+  set_handler(*list, context, [flags](CliContext& ctx) { return list_kernels(ctx, *flags); });
+
+  CLI::App* build = command->add_subcommand("build", "compile every variant into the cache; needs no GPU");
+  build->add_option("--arch", flags->archs, "architectures, a,b,c (default: all that are supported)");
+  build->add_option("--jobs,-j", flags->jobs, "variants compiled at a time (default: one per core)")
+      ->check(CLI::PositiveNumber);
+  build->add_flag("--strict", flags->strict, "spilled registers are a failure");
+  add_filter_option(*build, *flags);
+  build->footer(
+      "Examples:\n  cudabk kernels build --arch sm_90a\n"
+      "  cudabk kernels build --arch sm_75,sm_80 --filter mmvq --sample 4");
+  set_handler(*build, context, [flags](CliContext& ctx) { return build_kernels(ctx, *flags); });
+
+  CLI::App* clean = command->add_subcommand("clean", "remove every compiled kernel from the cache");
+  set_handler(*clean, context, clean_kernels);
+}
+
+}  // namespace cudabk::cli
