@@ -21,24 +21,6 @@ constexpr double kAboveRoof = 1.05;
 // Kernels compiled in parallel before the first case; later ones are compiled when their case comes.
 constexpr size_t kMaxPrefetched = 64;
 
-CaseStatus status_of(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::kUnsupported:
-    case ErrorKind::kInvalid:
-      return CaseStatus::kUnsupported;
-    case ErrorKind::kInconclusive:
-      return CaseStatus::kNoSamples;
-    case ErrorKind::kWrongOutput:
-      return CaseStatus::kWrong;
-    case ErrorKind::kUnfit:
-      return CaseStatus::kOutOfMemory;
-    case ErrorKind::kInterrupted:
-      return CaseStatus::kInterrupted;
-    default:
-      return CaseStatus::kFailed;
-  }
-}
-
 std::string check_key(const BenchCase& c) {
   return fmt::format("{} {} {} {}", c.target, c.params.text(), c.variant.text(), c.fusion);
 }
@@ -131,7 +113,7 @@ CaseResult CaseRunner::run(const BenchCase& c, int repetition, const RunLimits& 
   if (const Status measured = measure(c, row); measured.ok()) {
     row.status = row.summary || row.launches == 0 ? CaseStatus::kOk : CaseStatus::kNoSamples;
   } else {
-    row.status = status_of(measured.error().kind);
+    row.status = status_of_error(measured.error());
     row.message = measured.error().message;
   }
   add_flags(row, limits);
@@ -310,10 +292,14 @@ Status CaseRunner::time(Prepared& prepared, CaseResult& row) {
 
 // Launch i of an op is launch i, i + per_op, i + 2 per_op ... of the replay when all copies lower alike.
 Status CaseRunner::trace(Prepared& prepared, CaseResult& row) {
-  CUDABK_ASSIGN(const TraceReport report,
-                tracer_->trace(prepared.backend->stream(), *prepared.execution, TraceOptions{}));
+  const Result<TraceReport> traced = tracer_->trace(prepared.backend->stream(), *prepared.execution, TraceOptions{});
   prepared.execution.reset();
   tracer_->forget_graphs();
+  if (!traced.ok()) {  // the times are there; a fault of the device would show in the next case too
+    row.flags.push_back("not traced: " + traced.error().message);
+    return options_.timer == TimerChoice::kCupti ? Status(traced.error()) : success();
+  }
+  const TraceReport& report = *traced;
   if (report.launches.empty()) {
     row.flags.emplace_back("not traced");
     return success();

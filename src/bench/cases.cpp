@@ -126,6 +126,16 @@ Config fallback_config(const Family& family) {
   return config;
 }
 
+// A key is measured once: matrices of a model that have one shape share a row, which names them all.
+void add_once(BenchCase c, const std::string& key, std::vector<BenchCase>& cases, std::map<std::string, size_t>& seen) {
+  const auto [known, is_fresh] = seen.try_emplace(key, cases.size());
+  if (is_fresh) {
+    cases.push_back(std::move(c));
+  } else if (std::string& note = cases[known->second].note; note.find(c.note) == std::string::npos) {
+    note += "+" + c.note;
+  }
+}
+
 // The default configuration; with `full`, also every one that differs from it in one parameter.
 std::vector<Config> configs_of(const Family& family, bool full) {
   std::vector<Config> configs{fallback_config(family)};
@@ -300,6 +310,7 @@ Result<std::vector<BenchCase>> with_modes(std::vector<BenchCase> cases, const Se
     return [&key](const std::regex& r) { return std::regex_search(key, r); };
   };
   std::vector<BenchCase> selected;
+  std::map<std::string, size_t> seen;
   std::string first_key;
   for (const BenchCase& base : cases) {
     for (int bits = 0; bits < 8; ++bits) {
@@ -315,7 +326,7 @@ Result<std::vector<BenchCase>> with_modes(std::vector<BenchCase> cases, const Se
       first_key = first_key.empty() ? key : first_key;
       if (std::all_of(filters.begin(), filters.end(), matches(key)) &&
           std::none_of(excludes.begin(), excludes.end(), matches(key))) {
-        selected.push_back(std::move(c));
+        add_once(std::move(c), key, selected, seen);
       }
     }
   }

@@ -67,7 +67,7 @@ Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string&
 // The cases of `bench <op>`. kInvalid for bad input (every case must build), kNothing when the filters leave none.
 Result<std::vector<BenchCase>> select_cases(const OpDef& op, const Selection& selection, const DeviceInfo& device);
 
-// Multiplies `params` with the modes of `selection` and applies its filters; used by op and layer cases.
+// Multiplies `cases` with the modes of `selection`, applies its filters, and drops repeated keys.
 Result<std::vector<BenchCase>> with_modes(std::vector<BenchCase> cases, const Selection& selection);
 
 }  // namespace cudabk

@@ -17,6 +17,8 @@ std::string_view status_name(CaseStatus status) {
       return "failed";
     case CaseStatus::kOutOfMemory:
       return "out_of_memory";
+    case CaseStatus::kUnfit:
+      return "unfit";
     case CaseStatus::kThrottled:
       return "throttled";
     case CaseStatus::kNoSamples:

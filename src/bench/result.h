@@ -25,6 +25,7 @@ enum class CaseStatus {
   kUnsupported,  // the op or variant cannot run this here
   kFailed,       // an error while building, running or timing
   kOutOfMemory,
+  kUnfit,        // the machine lacks something else: NVRTC, the GEMM library
   kThrottled,    // --on-throttle fail: the clock stayed below the threshold
   kNoSamples,    // no valid sample; metrics are null
   kInterrupted,  // Ctrl-C before it was done

@@ -68,6 +68,7 @@ std::optional<ErrorKind> error_kind_of(CaseStatus status) {
     case CaseStatus::kUnsupported:
       return ErrorKind::kUnsupported;
     case CaseStatus::kOutOfMemory:
+    case CaseStatus::kUnfit:
       return ErrorKind::kUnfit;
     case CaseStatus::kThrottled:
     case CaseStatus::kNoSamples:
@@ -78,6 +79,26 @@ std::optional<ErrorKind> error_kind_of(CaseStatus status) {
       return ErrorKind::kInternal;
   }
   return ErrorKind::kInternal;
+}
+
+CaseStatus status_of_error(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::kUnsupported:
+    case ErrorKind::kInvalid:
+      return CaseStatus::kUnsupported;
+    case ErrorKind::kInconclusive:
+      return error.message.find("throttl") != std::string::npos ? CaseStatus::kThrottled : CaseStatus::kNoSamples;
+    case ErrorKind::kWrongOutput:
+      return CaseStatus::kWrong;
+    case ErrorKind::kUnfit:
+      return error.message.find("memory") != std::string::npos ? CaseStatus::kOutOfMemory : CaseStatus::kUnfit;
+    case ErrorKind::kInterrupted:
+      return CaseStatus::kInterrupted;
+    case ErrorKind::kNothing:
+    case ErrorKind::kInternal:
+      return CaseStatus::kFailed;
+  }
+  return CaseStatus::kFailed;
 }
 
 std::string row_command(const BenchCase& c, const RunOptions& options) {

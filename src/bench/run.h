@@ -61,6 +61,9 @@ Result<RunResult> run_cases(Device& device, const Profile& profile, const std::v
 // The error kind that a row's status stands for; nullopt for "ok".
 std::optional<ErrorKind> error_kind_of(CaseStatus status);
 
+// The status of a row that ended with this error.
+CaseStatus status_of_error(const Error& error);
+
 // The command line that measures one row again.
 std::string row_command(const BenchCase& c, const RunOptions& options);
 

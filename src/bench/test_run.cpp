@@ -150,11 +150,7 @@ class TestRunner {
     row.command = test_command(c, options_);
     row.status = CaseStatus::kOk;
     if (const Status tested = test(c, row); !tested.ok()) {
-      const ErrorKind kind = tested.error().kind;
-      row.status = kind == ErrorKind::kUnsupported   ? CaseStatus::kUnsupported
-                   : kind == ErrorKind::kWrongOutput ? CaseStatus::kWrong
-                   : kind == ErrorKind::kUnfit       ? CaseStatus::kOutOfMemory
-                                                     : CaseStatus::kFailed;
+      row.status = status_of_error(tested.error());
       row.message = tested.error().message;
     }
     return row;

@@ -130,7 +130,8 @@ TEST(Cli, WithoutAGpuTheEmulatedDeviceServesWithANotice) {
 }
 
 TEST(Cli, BenchPrintsARowPerCase) {
-  const ProcessResult r = run_cudabk(small_bench({"-n", "1,8"}));
+  const ProcessResult r =
+      run_cudabk({"bench", "mulmat", "--type", "q4_K", "-m", "32", "-k", "256", "-n", "1,8", "--max-samples", "3"});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_NE(r.out.find("GB/s"), std::string::npos);
   EXPECT_NE(r.out.find("mmvq"), std::string::npos) << r.out;
