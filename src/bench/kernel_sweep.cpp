@@ -21,16 +21,17 @@ namespace {
 // what is asked for later.
 class VariantSet {
  public:
-  void add(const KernelKey& key) {
-    KernelKey& slot = keys_[key.header + " " + normalized_entry(key.entry)];
-    if (slot.entry.empty() || slot.args_bytes == 0) {
-      slot = key;
+  void add(const KernelKey& key, bool by_default) {
+    KernelVariant& slot = variants_[key.header + " " + normalized_entry(key.entry)];
+    if (slot.key.entry.empty() || slot.key.args_bytes == 0) {
+      slot.key = key;
     }
+    slot.by_default |= by_default;
   }
-  const std::map<std::string, KernelKey>& keys() const { return keys_; }
+  const std::map<std::string, KernelVariant>& variants() const { return variants_; }
 
  private:
-  std::map<std::string, KernelKey> keys_;
+  std::map<std::string, KernelVariant> variants_;
 };
 
 FamilySet all_families() {
@@ -76,29 +77,29 @@ class Collector {
       return;
     }
     for (const Profile& profile : profiles) {
-      add_plan(graph, PlanOptions{.profile = &profile});
+      add_plan(graph, PlanOptions{.profile = &profile}, /*by_default=*/true);
     }
     for (const Family& family : op.families()) {
       PlanOptions options{.profile = &profiles.front(), .forced_family = family.name};
       for (const ConfigParam& param : family.params) {
         options.forced_config[param.name] = param.fallback;
       }
-      add_plan(graph, options);
+      add_plan(graph, options, /*by_default=*/false);
       for (int i = 0; i < selection_.samples; ++i) {
         for (const ConfigParam& param : family.params) {
           options.forced_config[param.name] = param.values[random_() % param.values.size()];
         }
-        add_plan(graph, options);
+        add_plan(graph, options, /*by_default=*/false);
       }
     }
   }
 
  private:
   // A family or configuration that is not applicable here has no plan; that is not an error of the sweep.
-  void add_plan(const Graph& graph, const PlanOptions& options) {
+  void add_plan(const Graph& graph, const PlanOptions& options, bool by_default) {
     if (const Result<Plan> plan = make_plan(graph, device_, options); plan.ok()) {
       for (const KernelKey& key : plan->kernels()) {
-        set_.add(key);
+        set_.add(key, by_default);
       }
     }
   }
@@ -111,7 +112,7 @@ class Collector {
 
 VariantResult build_one(KernelCompiler& compiler, const VariantJob& job) {
   VariantResult result{job, VariantOutcome::kFailed, {}, {}};
-  const Result<CompiledKernel> kernel = compiler.compile(job.key, job.arch);
+  const Result<CompiledKernel> kernel = compiler.compile(job.variant.key, job.arch);
   if (kernel.ok()) {
     result.report = kernel->report;
     result.outcome = kernel->report.from_cache ? VariantOutcome::kCached : VariantOutcome::kCompiled;
@@ -134,7 +135,7 @@ Result<DeviceInfo> posed_device(std::string_view arch) {
   return info;
 }
 
-Result<std::vector<KernelKey>> kernel_variants(std::string_view arch, const VariantSelection& selection) {
+Result<std::vector<KernelVariant>> kernel_variants(std::string_view arch, const VariantSelection& selection) {
   std::regex filter;
   try {
     filter = std::regex(selection.filter);
@@ -151,15 +152,15 @@ Result<std::vector<KernelKey>> kernel_variants(std::string_view arch, const Vari
     }
   }
   for (const ListedKernel& listed : listed_kernels()) {
-    set.add({std::string(listed.header), std::string(listed.entry), 0});
+    set.add({std::string(listed.header), std::string(listed.entry), 0}, /*by_default=*/false);
   }
-  std::vector<KernelKey> keys;
-  for (const auto& [name, key] : set.keys()) {
+  std::vector<KernelVariant> variants;
+  for (const auto& [name, variant] : set.variants()) {
     if (selection.filter.empty() || std::regex_search(name, filter)) {
-      keys.push_back(key);
+      variants.push_back(variant);
     }
   }
-  return keys;
+  return variants;
 }
 
 Status build_variants(KernelCompiler& compiler, const std::vector<VariantJob>& jobs, int threads,
