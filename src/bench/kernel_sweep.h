@@ -23,7 +23,7 @@ struct KernelVariant {
 };
 
 struct VariantSelection {
-  int samples = 0;     // random configurations per op, case and family, from the search spaces
+  int samples = 0;     // so many further variants from the search spaces, at random
   uint64_t seed = 1;   // of the sampling
   std::string filter;  // regex over "header entry"; empty: all
 };
