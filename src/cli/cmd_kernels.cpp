@@ -184,10 +184,9 @@ Status clean_kernels(CliContext& context) {
 void add_filter_option(CLI::App& command, KernelFlags& flags) {
   command.add_option("--filter", flags.selection.filter, "only variants whose \"header entry\" matches this regex");
   command
-      .add_option("--sample", flags.selection.samples,
-                  "also N random configurations per op, case and family from the search spaces")
+      .add_option("--sample-count", flags.selection.samples, "also N variants from the search spaces, drawn at random")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--seed", flags.selection.seed, "of --sample")->capture_default_str();
+  command.add_option("--sample-seed", flags.selection.seed, "of --sample-count")->capture_default_str();
 }
 
 }  // namespace
@@ -210,7 +209,7 @@ void add_kernels_command(CLI::App& app, CliContext& context) {
   add_filter_option(*build, *flags);
   build->footer(
       "Examples:\n  cudabk kernels build --arch sm_90a\n"
-      "  cudabk kernels build --arch sm_75,sm_80 --filter mmvq --sample 4");
+      "  cudabk kernels build --arch sm_75,sm_80 --filter mmvq --sample-count 24");
   set_handler(*build, context, [flags](CliContext& ctx) { return build_kernels(ctx, *flags); });
 
   CLI::App* clean = command->add_subcommand("clean", "remove every compiled kernel from the cache");

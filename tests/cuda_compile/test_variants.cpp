@@ -33,9 +33,10 @@ TEST(Variants, FilterAndSamples) {
   for (const KernelVariant& v : variants("sm_80", {.filter = "^rms_norm/.*<256"})) {
     EXPECT_TRUE(v.key.entry.starts_with("rms_norm<256")) << v.key.entry;
   }
-  const auto plain = variants("sm_80"), sampled = variants("sm_80", {.samples = 2, .seed = 5}),
-             again = variants("sm_80", {.samples = 2, .seed = 5});
+  const auto plain = variants("sm_80"), sampled = variants("sm_80", {.samples = 12, .seed = 5}),
+             again = variants("sm_80", {.samples = 12, .seed = 5});
   EXPECT_GT(sampled.size(), plain.size());
+  EXPECT_LE(sampled.size(), plain.size() + 12 + 3);  // a plan may bring a second kernel
   ASSERT_EQ(sampled.size(), again.size());
   for (size_t i = 0; i < sampled.size(); ++i) {
     EXPECT_EQ(sampled[i].key, again[i].key);
