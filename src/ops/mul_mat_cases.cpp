@@ -104,13 +104,13 @@ void add_layouts(std::string_view type, std::vector<CaseParams>& cases) {
     const CaseParams base = with(make_case(type, 16, n, 256), {{"b2", "2"}, {"b3", "3"}});
     cases.push_back(base);
     for (const std::string_view order : {"0213", "0132", "0321"}) {
-      cases.push_back(with(base, {{"order", order}}));
+      cases.push_back(with(base, {{"dims", order}}));
     }
     cases.push_back(with(base, {{"r2", "2"}}));
     cases.push_back(with(base, {{"r3", "2"}}));
-    cases.push_back(with(base, {{"r2", "2"}, {"r3", "2"}, {"order", "0213"}}));
+    cases.push_back(with(base, {{"r2", "2"}, {"r3", "2"}, {"dims", "0213"}}));
     cases.push_back(with(make_case(type, 24, n, 256), {{"gap", "256"}}));
-    cases.push_back(with(make_case(type, 24, n, 256), {{"gap", "256"}, {"b2", "2"}, {"r2", "4"}, {"order", "0213"}}));
+    cases.push_back(with(make_case(type, 24, n, 256), {{"gap", "256"}, {"b2", "2"}, {"r2", "4"}, {"dims", "0213"}}));
   }
 }
 
@@ -136,7 +136,7 @@ std::span<const Axis> mul_mat_axes() {
       {"b3", "weight slices in dim 3", {"1"}, {"1"}, {}},
       {"r2", "activation slices per weight slice in dim 2", {"1"}, {"1"}, {}},
       {"r3", "activation slices per weight slice in dim 3", {"1"}, {"1"}, {}},
-      {"order", "order of the operands' dims in memory", {"0123"}, {"0123"}, {"0123", "0213", "0132", "0321"}},
+      {"dims", "order of the operands' dims in memory", {"0123"}, {"0123"}, {"0123", "0213", "0132", "0321"}},
       {"gap", "unused elements after every row", {"0"}, {"0"}, {}},
       {"prec", "precision asked for", {"default"}, {"default"}, {"default", "f32"}},
       {"scale", "factor on the activations", {"1"}, {"1"}, {"1", "100000"}},
@@ -163,7 +163,7 @@ Result<Tensor*> build_mul_mat_case(Graph& graph, const CaseParams& params) {
   if (b2 == 0 || b3 == 0 || r2 == 0 || r3 == 0) {
     return invalid("mul_mat: b2, b3, r2 and r3 are at least 1");
   }
-  const std::string order = value_or(params, "order", "0123");
+  const std::string order = value_or(params, "dims", "0123");
   CUDABK_ASSIGN(Tensor * w, make_operand(graph, "weights", type, {k, m, b2, b3}, Usage::kWeights, order, gap));
   CUDABK_ASSIGN(Tensor * x,
                 make_operand(graph, "x", act, {k, n, b2 * r2, b3 * r3}, Usage::kCompute, order, gap));
@@ -182,9 +182,9 @@ std::vector<CaseParams> mul_mat_test_cases() {
   }
   for (const int64_t n : {1, 4, 8, 45}) {
     cases.push_back(with(make_case("f16", 64, n, 128), {{"act", "f16"}}));
-    cases.push_back(with(make_case("f16", 64, n, 128), {{"act", "f16"}, {"b2", "8"}, {"r2", "4"}, {"order", "0213"}}));
+    cases.push_back(with(make_case("f16", 64, n, 128), {{"act", "f16"}, {"b2", "8"}, {"r2", "4"}, {"dims", "0213"}}));
     cases.push_back(with(make_case("f16", 64, n, 128), {{"b2", "8"}, {"r2", "4"}, {"gap", "128"}}));
-    cases.push_back(with(make_case("f16", 83, n, 67), {{"b2", "4"}, {"r2", "4"}, {"order", "0213"}}));
+    cases.push_back(with(make_case("f16", 83, n, 67), {{"b2", "4"}, {"r2", "4"}, {"dims", "0213"}}));
   }
   return cases;
 }

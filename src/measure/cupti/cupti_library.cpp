@@ -3,26 +3,21 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <vector>
-
 namespace cudabk {
 namespace {
 
 constexpr uint32_t kOldestVersion = 130000;  // record layouts: CUpti_ActivityKernel10, CUpti_ActivityMemset4
 
-const std::vector<const char*>& library_names() {
-  static const std::vector<const char*> names = {
-      "libcupti.so.13",
-      "libcupti.so",
-      "/usr/local/cuda/lib64/libcupti.so.13",
-      "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13",
-      "/usr/local/cuda-13/lib64/libcupti.so.13",
-      "/usr/local/cuda-13/extras/CUPTI/lib64/libcupti.so.13",
-      "/usr/local/cuda-13.0/lib64/libcupti.so.13",
-      "/usr/local/cuda-13.0/extras/CUPTI/lib64/libcupti.so.13",
-  };
-  return names;
-}
+constexpr const char* kLibraryNames[] = {
+    "libcupti.so.13",
+    "libcupti.so",
+    "/usr/local/cuda/lib64/libcupti.so.13",
+    "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13",
+    "/usr/local/cuda-13/lib64/libcupti.so.13",
+    "/usr/local/cuda-13/extras/CUPTI/lib64/libcupti.so.13",
+    "/usr/local/cuda-13.0/lib64/libcupti.so.13",
+    "/usr/local/cuda-13.0/extras/CUPTI/lib64/libcupti.so.13",
+};
 
 template <class Function>
 bool load(void* library, const char* name, Function& function, std::string& missing) {
@@ -33,16 +28,18 @@ bool load(void* library, const char* name, Function& function, std::string& miss
   return function != nullptr;
 }
 
-Result<CuptiApi> open_cupti() {
+}  // namespace
+
+Result<CuptiApi> load_cupti(std::span<const char* const> names) {
   void* library = nullptr;
-  for (const char* name : library_names()) {
+  for (const char* name : names) {
     library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library != nullptr) {
       break;
     }
   }
   if (library == nullptr) {
-    return unsupported(fmt::format("CUPTI was not found (tried {})", fmt::join(library_names(), ", ")));
+    return unsupported(fmt::format("CUPTI was not found (tried {})", fmt::join(names, ", ")));
   }
   CuptiApi api;
   std::string missing;
@@ -71,8 +68,6 @@ Result<CuptiApi> open_cupti() {
   }
   return api;
 }
-
-}  // namespace
 
 std::string cupti_advice(CUptiResult result) {
   switch (result) {
@@ -111,7 +106,7 @@ Status CuptiApi::check(CUptiResult result, const char* call) const {
 }
 
 Result<const CuptiApi*> cupti_api() {
-  static const Result<CuptiApi> api = open_cupti();
+  static const Result<CuptiApi> api = load_cupti(kLibraryNames);
   if (!api.ok()) {
     return api.error();
   }

@@ -3,6 +3,7 @@
 
 #include <cupti.h>
 
+#include <span>
 #include <string>
 
 #include "core/result.h"
@@ -32,6 +33,9 @@ struct CuptiApi {
 // The process's one copy, never closed (the library keeps threads). kUnsupported with the places that were tried, or
 // when the library is too old for the record layouts used here. Makes no CUPTI call but the version query.
 Result<const CuptiApi*> cupti_api();
+
+// Opens the first of `names` that can be opened and fills the table; what cupti_api does with its own list.
+Result<CuptiApi> load_cupti(std::span<const char* const> names);
 
 // Advice for an error, for people; empty when there is none.
 std::string cupti_advice(CUptiResult result);

@@ -310,7 +310,11 @@ Result<TraceReport> CuptiTracer::trace(Stream& stream, Execution& execution, con
 
 Result<std::unique_ptr<KernelTracer>> make_cupti_tracer(Device& device) {
   CUDABK_ASSIGN(const CuptiApi* api, cupti_api());
-  auto tracer = std::make_unique<CuptiTracer>(*api, device);
+  return make_cupti_tracer(device, *api);
+}
+
+Result<std::unique_ptr<KernelTracer>> make_cupti_tracer(Device& device, const CuptiApi& api) {
+  auto tracer = std::make_unique<CuptiTracer>(api, device);
   CUDABK_TRY(tracer->start());
   return std::unique_ptr<KernelTracer>(std::move(tracer));
 }

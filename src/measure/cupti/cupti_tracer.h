@@ -7,7 +7,11 @@
 
 namespace cudabk {
 
+struct CuptiApi;
+
 // `device` is a CUDA device: no CUPTI call is made before one exists.
 Result<std::unique_ptr<KernelTracer>> make_cupti_tracer(Device& device);
+// With a given library, which outlives the tracer; only in builds with a CUDA toolkit.
+Result<std::unique_ptr<KernelTracer>> make_cupti_tracer(Device& device, const CuptiApi& api);
 
 }  // namespace cudabk
