@@ -26,7 +26,8 @@ std::string rule_code(Device& device, const OpDef& op, const Profile& profile, c
 
 class DeviceBenchFactory final : public ShapeBenchFactory {
  public:
-  // All references outlive the factory. `profile` holds the tables whose choices are the defaults.
+  // All references outlive the factory. `profile` holds the tables whose choices are the defaults; hand it through
+  // without_tuned_rules() first.
   static Result<std::unique_ptr<DeviceBenchFactory>> create(Device& device, const OpDef& op, const Profile& profile,
                                                             uint64_t seed);
 

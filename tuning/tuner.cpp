@@ -75,18 +75,31 @@ void add_evidence(TuneReport& report, const TuneOptions& options) {
       report.timings + report.reused, report.reused, strategy_name(options.search.strategy), options.search.top,
       options.confirm_rounds);
   report.profile.evidence.erase("origin");
+  report.changes.evidence = report.profile.evidence;
 }
 
 void take_over(TuneReport& report, KeyTuner& tuner, const std::string& op) {
   KeyReport& key = tuner.report();
   if (!key.points.empty() && !key.table.rules.empty() && key.table.rules.back().when.empty()) {
     report.profile.tables[op][key.key] = key.table;
+    report.changes.tables[op][key.key] = key.table;
   }
   report.skipped.insert(report.skipped.end(), tuner.skipped().begin(), tuner.skipped().end());
   report.keys.push_back(std::move(key));
 }
 
 }  // namespace
+
+Profile without_tuned_rules(const Profile& base) {
+  Profile plain = base;
+  for (auto& [op, by_key] : plain.tables) {
+    for (auto& [key, table] : by_key) {
+      std::erase_if(table.rules, [](const Rule& r) { return !r.code.empty() || !r.evidence.empty(); });
+    }
+    std::erase_if(by_key, [](const auto& entry) { return entry.second.rules.empty(); });
+  }
+  return plain;
+}
 
 Result<TuneReport> tune(ShapeBenchFactory& factory, const Profile& base, Journal& journal, const TuneOptions& given) {
   TuneOptions options = given;
@@ -96,8 +109,10 @@ Result<TuneReport> tune(ShapeBenchFactory& factory, const Profile& base, Journal
   const DeviceInfo& device = factory.device();
 
   TuneReport report;
-  report.profile = base;
+  report.profile = without_tuned_rules(base);
   report.profile.device = {device.name, device.arch, device.sm_count, device.l2_bytes};
+  report.changes.device = report.profile.device;
+  const Profile plain = report.profile;
   Pace pace(measurer, options);
   for (size_t i = 0; i < options.keys.size(); ++i) {
     const size_t keys_left = options.keys.size() - i;
@@ -105,7 +120,7 @@ Result<TuneReport> tune(ShapeBenchFactory& factory, const Profile& base, Journal
       const double left = options.budget_s - (measurer.now_s() - start);
       measurer.set_deadline(measurer.now_s() + left / static_cast<double>(keys_left));
     }
-    const Table& table = base.table({options.op, options.keys[i], {}});
+    const Table& table = plain.table({options.op, options.keys[i], {}});
     const auto step = [&](const TuneShape& shape, size_t left) {
       pace.step(options.keys[i], shape, left, keys_left - 1);
     };

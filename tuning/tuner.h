@@ -66,14 +66,19 @@ struct KeyReport {
 struct TuneReport {
   Profile profile;  // base with the tuned tables and evidence
   std::vector<KeyReport> keys;
+  Profile changes;  // the tuned tables and evidence alone, for merging into a file
   std::vector<JournalEntry> quarantined;
   std::vector<std::string> skipped;  // shapes that could not be measured, with the reason
   int64_t timings = 0, reused = 0;   // measured now, taken from the journal
   bool complete = true;              // false: budget or Ctrl-C ended it early
 };
 
-// Errors: kNothing when no shape could be measured at all; the device's own when it is gone. A wrong or failing
-// candidate is quarantined, named in the report, and never timed again.
+// `base` without the rules that an earlier tuning added: those that state evidence or a code hash.
+Profile without_tuned_rules(const Profile& base);
+
+// The factory's defaults and `base` must be the same hand-written rules: without_tuned_rules(). Errors: kNothing when
+// no shape could be measured at all; kInternal when the device is gone. A wrong or failing candidate is quarantined,
+// named in the report, and never timed again.
 Result<TuneReport> tune(ShapeBenchFactory& factory, const Profile& base, Journal& journal, const TuneOptions& options);
 
 }  // namespace cudabk

@@ -78,7 +78,7 @@ struct WordAccess;
 template <>
 struct WordAccess<1> {
   static void load(const void* p, uint32_t (&w)[1]) { w[0] = *static_cast<const uint32_t*>(p); }
-  static void store(void* p, const uint32_t (&w)[1]) { *static_cast<uint32_t*>(p) = w[0]; }
+  static void store(void* p, const uint32_t (&w)[1]) { store_whole(static_cast<uint32_t*>(p), w[0]); }
 };
 template <>
 struct WordAccess<2> {
@@ -87,7 +87,7 @@ struct WordAccess<2> {
     w[0] = v.x;
     w[1] = v.y;
   }
-  static void store(void* p, const uint32_t (&w)[2]) { *static_cast<u32x2*>(p) = u32x2{w[0], w[1]}; }
+  static void store(void* p, const uint32_t (&w)[2]) { store_whole(static_cast<u32x2*>(p), u32x2{w[0], w[1]}); }
 };
 template <>
 struct WordAccess<4> {
@@ -98,7 +98,9 @@ struct WordAccess<4> {
     w[2] = v.z;
     w[3] = v.w;
   }
-  static void store(void* p, const uint32_t (&w)[4]) { *static_cast<u32x4*>(p) = u32x4{w[0], w[1], w[2], w[3]}; }
+  static void store(void* p, const uint32_t (&w)[4]) {
+    store_whole(static_cast<u32x4*>(p), u32x4{w[0], w[1], w[2], w[3]});
+  }
 };
 
 // Bytes of the pack are 4, 8 or 16 (N > 1); `p` is aligned to them. Plain accesses: source and destination may be the

@@ -36,33 +36,57 @@ float code_value(uint32_t word, int i) {
 }
 
 template <DType T>
-void decode_run(const typename Format<T>::Slice& s, int part, int run, float (&v)[Format<T>::kRunLength]) {
+void decode_run(const typename Format<T>::Slice& s, int part, int run, float (&v)[Format<T>::kShape.run_length]) {
   const auto codes = Format<T>::codes(s, run);
   const f32x2 scale = Format<T>::scale(s, part, run);
-  for (int i = 0; i < Format<T>::kRunLength; ++i) {
+  for (int i = 0; i < Format<T>::kShape.run_length; ++i) {
     v[i] = fma_f(scale.x, code_value<Format<T>::kSigned>(codes.words[i / 4], i % 4), scale.y);
   }
 }
 
-// One slice a thread. grid: x = ceil(slices of a row / threads), y = rows (looped above the grid limit).
+// A block of threads decodes kConvertThreads slices, which are one contiguous piece of the destination row, into shared
+// memory and copies them out, so that stores are whole lines. 16-byte units are exchanged within groups of eight by the
+// number of the slice: without it all lanes of a store would meet in the same banks.
+// grid: x = ceil(slices of a row / kConvertThreads), y = rows (looped above the grid limit).
 template <DType T, DType To>
 KERNEL(dequantize, kConvertThreads)(DequantizeArgs a) {
   using F = Format<T>;
-  const int slice = block_x() * kConvertThreads + thread_x();
+  constexpr int kUnit = 16 / block_bytes(To);  // elements
+  constexpr int kUnitsPerBlock = F::kBlock / kUnit, kSwap = kUnitsPerBlock < 8 ? kUnitsPerBlock - 1 : 7;
+  auto* shared = shared_memory<u32x4>();
+  const int first = block_x() * kConvertThreads;
+  const int slices = a.k / slice_elements<T>(), slice = first + thread_x();
+  const int part = thread_x() % F::kShape.parts, block = thread_x() / F::kShape.parts;
   wait_for_previous_kernel();
   for (int64_t row = block_y(); row < a.rows; row += grid_y()) {
     const int64_t i1 = row % a.m, i2 = row / a.m % a.a2, i3 = row / a.m / a.a2;
-    if (slice < a.k / slice_elements<T>()) {
+    if (slice < slices) {
       const auto s = load_slice<T>(a.weights + i1 * a.row_stride + i2 * a.stride2 + i3 * a.stride3, slice);
-      const int part = slice % F::kParts;
-      const int64_t block_start = row * a.k + static_cast<int64_t>(slice / F::kParts) * F::kBlock;
-      for (int run = 0; run < F::kRuns; ++run) {
-        float v[F::kRunLength];
+      for (int run = 0; run < F::kShape.runs; ++run) {
+        float v[F::kShape.run_length];
         decode_run<T>(s, part, run, v);
-        store_run<To>(a.dst + (block_start + F::run_offset(part, run)) * block_bytes(To), v);
+        for (int u = 0; u < F::kShape.run_length / kUnit; ++u) {
+          const int unit = F::run_offset(part, run) / kUnit + u;
+          float piece[kUnit];
+          for (int i = 0; i < kUnit; ++i) {
+            piece[i] = v[u * kUnit + i];
+          }
+          store_run<To>(reinterpret_cast<uint8_t*>(shared + block * kUnitsPerBlock + (unit ^ (thread_x() & kSwap))), piece);
+        }
       }
     }
+    block_sync();
+    const int here = slices - first < kConvertThreads ? slices - first : kConvertThreads;
+    auto* dst = reinterpret_cast<u32x4*>(a.dst + (row * a.k + static_cast<int64_t>(first) * slice_elements<T>()) *
+                                                     block_bytes(To));
+    for (int i = thread_x(); i < here * slice_elements<T>() / kUnit; i += kConvertThreads) {
+      const int unit = i % kUnitsPerBlock;
+      const int owner = i / kUnitsPerBlock * F::kShape.parts + F::place(unit * kUnit / 16).part;  // thread that stored it
+      dst[i] = shared[i / kUnitsPerBlock * kUnitsPerBlock + (unit ^ (owner & kSwap))];
+    }
+    block_sync();
   }
+  allow_next_kernel();
 }
 
 template <DType To>

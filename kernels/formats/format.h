@@ -1,26 +1,31 @@
 // Decoding of weights on the device. Format<T> is all that a kernel knows of a type:
 //
 //   kBytes, kBlock         bytes and elements of a block
-//   kParts, kRuns          a slice is what one thread takes at a time: one of kParts parts of a block, made of kRuns runs
-//   kRunLength             a run is 16 or 32 consecutive elements that start on a multiple of it and share one scale
+//   kShape                 parts and runs (formats/slices.h)
 //   kSigned                codes are signed bytes (else unsigned)
 //   kHasOffset             value = scale * code + offset; without it offset is 0
 //   Slice                  the raw words of a slice, in registers
 //   load(block, part)      reads a slice
 //   run_offset(part, run)  element index in the block of the run's first element
+//   place(chunk)           the inverse: which part, and which of the slice's 16-element chunks, chunk number `chunk` of
+//                          the block is
 //   codes(s, run)          the run's codes as bytes in element order
 //   scale(s, part, run)    {scale, offset} of the run
 //
 // For every type here scale * code + offset, evaluated as one fma, is the exact value of the format specification.
 #pragma once
 
-#include "formats/dtypes.h"
+#include "formats/slices.h"
 #include "platform/platform.h"
 
 namespace cudabk {
 
 template <DType T>
 struct Format;
+
+struct ChunkPlace {
+  int part, chunk;
+};
 
 // The codes of a run: kRunLength bytes.
 template <int Length>
@@ -30,14 +35,15 @@ struct Codes {
 
 template <DType T>
 constexpr int slice_elements() {
-  return Format<T>::kRuns * Format<T>::kRunLength;
+  return slice_shape(T).elements();
 }
 
 // Slice number `slice` of a row of blocks.
 template <DType T>
 typename Format<T>::Slice load_slice(const uint8_t* row, int slice) {
   using F = Format<T>;
-  return F::load(row + static_cast<int64_t>(slice / F::kParts) * F::kBytes, slice % F::kParts);
+  constexpr int kParts = slice_shape(T).parts;
+  return F::load(row + static_cast<int64_t>(slice / kParts) * F::kBytes, slice % kParts);
 }
 
 // Blocks of 18, 34, 210, ... bytes allow 2-byte loads only.

@@ -7,7 +7,8 @@ namespace cudabk {
 
 template <>
 struct Format<DType::q4_0> {
-  static constexpr int kBytes = 18, kBlock = 32, kParts = 1, kRuns = 1, kRunLength = 32;
+  static constexpr int kBytes = 18, kBlock = 32;
+  static constexpr SliceShape kShape = slice_shape(DType::q4_0);
   static constexpr bool kSigned = false, kHasOffset = true;
   struct Slice {
     uint32_t nibbles[4];
@@ -23,6 +24,7 @@ struct Format<DType::q4_0> {
     return s;
   }
   static int run_offset(int /*part*/, int /*run*/) { return 0; }
+  static ChunkPlace place(int chunk) { return {0, chunk}; }
   static Codes<32> codes(const Slice& s, int /*run*/) {
     Codes<32> c;
     for (int i = 0; i < 4; ++i) {

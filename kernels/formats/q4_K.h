@@ -8,7 +8,8 @@ namespace cudabk {
 
 template <>
 struct Format<DType::q4_K> {
-  static constexpr int kBytes = 144, kBlock = 256, kParts = 4, kRuns = 2, kRunLength = 32;
+  static constexpr int kBytes = 144, kBlock = 256;
+  static constexpr SliceShape kShape = slice_shape(DType::q4_K);
   static constexpr bool kSigned = false, kHasOffset = true;
   // Part j: nibble bytes 32j .. 32j + 31, groups 2j and 2j + 1.
   struct Slice {
@@ -22,6 +23,7 @@ struct Format<DType::q4_K> {
     return {load_readonly(words), {load_streaming(nibbles), load_streaming(nibbles + 1)}};
   }
   static int run_offset(int part, int run) { return part * 64 + run * 32; }
+  static ChunkPlace place(int chunk) { return {chunk / 4, chunk % 4}; }
   // High nibbles stay where they are, 16 times too large; scale() makes up for it.
   static Codes<32> codes(const Slice& s, int run) {
     const uint32_t mask = 0x0f0f0f0fu << (4 * run);

@@ -9,7 +9,8 @@ namespace cudabk {
 
 template <>
 struct Format<DType::q6_K> {
-  static constexpr int kBytes = 210, kBlock = 256, kParts = 8, kRuns = 2, kRunLength = 16;
+  static constexpr int kBytes = 210, kBlock = 256;
+  static constexpr SliceShape kShape = slice_shape(DType::q6_K);
   static constexpr bool kSigned = false, kHasOffset = true;
   // Part 4h + 2q + p: half h, bytes 16p .. 16p + 15 of columns q and q + 2, which share their nibble bytes.
   struct Slice {
@@ -32,6 +33,10 @@ struct Format<DType::q6_K> {
     return s;
   }
   static int run_offset(int part, int run) { return part / 4 * 128 + (part / 2 % 2 + 2 * run) * 32 + part % 2 * 16; }
+  static ChunkPlace place(int chunk) {
+    const int half = chunk / 8, column = chunk / 2 % 4;
+    return {4 * half + 2 * (column % 2) + chunk % 2, column / 2};
+  }
   static uint32_t word(const Slice& s, int run, int i) {
     const uint32_t low = (s.low[i] >> (4 * run)) & 0x0f0f0f0f;
     const uint32_t high = run == 0 ? (s.high[i] << 4) & 0x30303030 : s.high[i] & 0x30303030;

@@ -7,7 +7,8 @@ namespace cudabk {
 
 template <>
 struct Format<DType::q8_0> {
-  static constexpr int kBytes = 34, kBlock = 32, kParts = 2, kRuns = 1, kRunLength = 16;
+  static constexpr int kBytes = 34, kBlock = 32;
+  static constexpr SliceShape kShape = slice_shape(DType::q8_0);
   static constexpr bool kSigned = true, kHasOffset = false;
   struct Slice {
     uint32_t bytes[4];
@@ -23,6 +24,7 @@ struct Format<DType::q8_0> {
     return s;
   }
   static int run_offset(int part, int /*run*/) { return part * 16; }
+  static ChunkPlace place(int chunk) { return {chunk, 0}; }
   static Codes<16> codes(const Slice& s, int /*run*/) {
     return {{s.bytes[0], s.bytes[1], s.bytes[2], s.bytes[3]}};
   }

@@ -7,17 +7,20 @@
 
 namespace cudabk {
 
-// Where a lane reads the activations of one column: bytes and scales of the block it is at.
+// A lane's slice of the activations of one column: first chunk and first scale, the rest 32 places apart.
 struct ActivationCursor {
-  const int8_t* codes;
+  const u32x4* codes;
   const ActivationScale* scales;
 };
 
+// One run of weights times the same run of activations.
 template <class F>
-int dot_codes(const Codes<F::kRunLength>& w, const int8_t* x) {
+float dot_run(const Codes<F::kShape.run_length>& w, f32x2 scale, ActivationCursor x, int run) {
+  constexpr int kChunks = F::kShape.run_length / 16;
+  const ActivationScale s = load_readonly(x.scales + run * kWarpSize);
   int sum = 0;
-  for (int i = 0; i < F::kRunLength / 16; ++i) {
-    const auto four = load_readonly(reinterpret_cast<const u32x4*>(x) + i);
+  for (int i = 0; i < kChunks; ++i) {
+    const u32x4 four = load_readonly(x.codes + (run * kChunks + i) * kWarpSize);
     const uint32_t words[4] = {four.x, four.y, four.z, four.w};
     for (int j = 0; j < 4; ++j) {
       const uint32_t codes = w.words[4 * i + j];
@@ -25,37 +28,21 @@ int dot_codes(const Codes<F::kRunLength>& w, const int8_t* x) {
       sum = F::kSigned ? dp4a(static_cast<int>(codes), activations, sum) : dp4a_us(codes, activations, sum);
     }
   }
-  return sum;
+  const float value = scale.x * static_cast<float>(sum);
+  return (F::kHasOffset ? fma_f(scale.y, s.sum, value) : value) * s.d;
 }
 
-// Sum of the activation codes that a run at `start` covers: one half of their block of 32, or both.
-template <class F>
-float activation_sum(const ActivationScale& s, int start) {
-  const auto half = [&](int shift) { return to_float(f16{static_cast<uint16_t>(s.sums >> shift)}); };
-  return F::kRunLength == kActivationBlock ? half(0) + half(16) : half(start % kActivationBlock);
-}
-
-// One run of weights times the activations at `start` of the block.
-template <class F>
-float dot_run(const Codes<F::kRunLength>& w, f32x2 scale, ActivationCursor x, int start) {
-  const ActivationScale s = load_readonly(x.scales + start / kActivationBlock);
-  float value = scale.x * static_cast<float>(dot_codes<F>(w, x.codes + start));
-  if constexpr (F::kHasOffset) {
-    value = fma_f(scale.y, activation_sum<F>(s, start), value);
-  }
-  return value * s.d;
-}
-
+// `code_row`, `scale_row`: distance between columns, in chunks and scales.
 template <class F, int Cols, int Rows>
 void accumulate(float (&sum)[Rows][Cols], const typename F::Slice (&w)[Rows], int part, ActivationCursor x,
-                const int (&columns)[Cols], int k) {
-  for (int r = 0; r < Rows; ++r) {
-    for (int run = 0; run < F::kRuns; ++run) {
-      const Codes<F::kRunLength> codes = F::codes(w[r], run);
+                const int (&columns)[Cols], int code_row, int scale_row) {
+  for (int run = 0; run < F::kShape.runs; ++run) {
+    for (int r = 0; r < Rows; ++r) {
+      const Codes<F::kShape.run_length> codes = F::codes(w[r], run);
       const f32x2 scale = F::scale(w[r], part, run);
       for (int c = 0; c < Cols; ++c) {
-        const ActivationCursor column{x.codes + columns[c] * k, x.scales + columns[c] * (k / kActivationBlock)};
-        sum[r][c] += dot_run<F>(codes, scale, column, F::run_offset(part, run));
+        const ActivationCursor column{x.codes + columns[c] * code_row, x.scales + columns[c] * scale_row};
+        sum[r][c] += dot_run<F>(codes, scale, column, run);
       }
     }
   }
@@ -65,8 +52,11 @@ void accumulate(float (&sum)[Rows][Cols], const typename F::Slice (&w)[Rows], in
 template <DType T, int Cols, int Warps, int Rows>
 KERNEL(mmvq, Warps* kWarpSize)(MmvqArgs a) {
   using F = Format<T>;
-  constexpr int kBlocksPerStep = Warps * kWarpSize / F::kParts;  // a lane keeps its part and walks over blocks
-  const int blocks = a.k / F::kBlock, first = thread_x() / F::kParts, part = thread_x() % F::kParts;
+  constexpr SliceShape kShape = F::kShape;
+  constexpr int kBlocksPerStep = Warps * kWarpSize / kShape.parts;  // a lane keeps its part and walks over blocks
+  const int blocks = a.k / F::kBlock, first = thread_x() / kShape.parts, part = thread_x() % kShape.parts;
+  const int code_row = static_cast<int>(activation_code_bytes(kShape, a.k) / 16);
+  const int scale_row = static_cast<int>(activation_scales(kShape, a.k));
   const int64_t row0 = static_cast<int64_t>(block_x()) * Rows, col0 = static_cast<int64_t>(block_y()) * Cols;
   int columns[Cols];  // relative to col0; columns and rows past the end are read again, not stored
   for (int c = 0; c < Cols; ++c) {
@@ -84,8 +74,9 @@ KERNEL(mmvq, Warps* kWarpSize)(MmvqArgs a) {
     }
     wait_for_previous_kernel();  // weights are constant: their first loads may overlap the kernel before this one
     const int64_t column = col0 + static_cast<int64_t>(a.n) * b;
-    ActivationCursor x{a.codes + column * a.k + first * F::kBlock,
-                       a.scales + (column * a.k + first * F::kBlock) / kActivationBlock};
+    ActivationCursor x{
+        reinterpret_cast<const u32x4*>(a.codes) + column * code_row + warp() * kShape.chunks() * kWarpSize + lane(),
+        a.scales + column * scale_row + warp() * kShape.runs * kWarpSize + lane()};
     float sum[Rows][Cols] = {};
 #pragma unroll Cols* Rows <= 2 ? 2 : 1
     for (int block = first; block < blocks; block += kBlocksPerStep) {
@@ -95,12 +86,12 @@ KERNEL(mmvq, Warps* kWarpSize)(MmvqArgs a) {
           next[r] = F::load(rows[r], part);
         }
       }
-      accumulate<F, Cols, Rows>(sum, current, part, x, columns, a.k);
+      accumulate<F, Cols, Rows>(sum, current, part, x, columns, code_row, scale_row);
       for (int r = 0; r < Rows; ++r) {
         current[r] = next[r];
       }
-      x.codes += kBlocksPerStep * F::kBlock;
-      x.scales += kBlocksPerStep * F::kBlock / kActivationBlock;
+      x.codes += Warps * kShape.chunks() * kWarpSize;
+      x.scales += Warps * kShape.runs * kWarpSize;
     }
     allow_next_kernel();
     store_sums<Cols, Warps, Rows>(sum, a.dst, {row0, col0, b, a.m, a.n}, a.epilogue);

@@ -72,6 +72,17 @@ __forceinline__ void store_cs(void* p, uint8_t v) {
   asm volatile("st.global.cs.u8 [%0], %1;" ::"l"(p), "r"(static_cast<uint32_t>(v)) : "memory");
 }
 
+__forceinline__ void store_plain(void* p, uint32_t v) {
+  asm volatile("st.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+__forceinline__ void store_plain(void* p, u32x2 v) {
+  asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(p), "r"(v.x), "r"(v.y) : "memory");
+}
+__forceinline__ void store_plain(void* p, u32x4 v) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+               : "memory");
+}
+
 // The register type that carries an aggregate of `Bytes` bytes.
 template <int Bytes>
 struct Carrier;
@@ -111,6 +122,11 @@ __forceinline__ T load_streaming(const T* p) {
   typename detail::Carrier<sizeof(T)>::Type raw;
   detail::load_no_l1(raw, p);
   return __builtin_bit_cast(T, raw);
+}
+// One access of 4, 8 or 16 bytes: the compiler splits a plain assignment where it cannot prove the alignment.
+template <class T>
+__forceinline__ void store_whole(T* p, T v) {
+  detail::store_plain(p, __builtin_bit_cast(typename detail::Carrier<sizeof(T)>::Type, v));
 }
 // Results that this kernel does not read again: evicted first.
 template <class T>

@@ -66,6 +66,11 @@ inline T load_streaming(const T* address) {
   return host::load(address);
 }
 template <class T>
+inline void store_whole(T* address, T value) {
+  host::check_aligned<sizeof(T)>(address, "misaligned store");
+  std::memcpy(static_cast<void*>(address), static_cast<const void*>(&value), sizeof(T));
+}
+template <class T>
 inline void store_streaming(T* address, T value) {
   host::check_aligned<sizeof(T)>(address, "misaligned store");
   std::memcpy(static_cast<void*>(address), static_cast<const void*>(&value), sizeof(T));

@@ -38,12 +38,12 @@ struct WeightTile {
       }
       const int row = item / kSlicesPerRow, slice = step * kSlicesPerRow + item % kSlicesPerRow;
       const bool inside = row0 + row < m && slice < k / slice_elements<T>();
-      for (int run = 0; run < F::kRuns; ++run) {
-        float v[F::kRunLength] = {};
+      for (int run = 0; run < F::kShape.runs; ++run) {
+        float v[F::kShape.run_length] = {};
         if (inside) {
-          decode_run<T>(slices[i], slice % F::kParts, run, v);
+          decode_run<T>(slices[i], slice % F::kShape.parts, run, v);
         }
-        const int column = slice / F::kParts * F::kBlock + F::run_offset(slice % F::kParts, run) - step * kStep;
+        const int column = slice / F::kShape.parts * F::kBlock + F::run_offset(slice % F::kShape.parts, run) - step * kStep;
         store_run<DType::bf16>(reinterpret_cast<uint8_t*>(tile + row * (kStep + kTileRowPadding) + column), v);
       }
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bench/check.h"
+#include "bench/environment.h"
 #include "measure/timer.h"
 
 namespace cudabk {
@@ -55,6 +56,9 @@ Result<std::unique_ptr<CaseRunner>> CaseRunner::create(Device& device, const Pro
     CUDABK_ASSIGN(runner->spin_, SpinKernel::create(device));
     runner->options_.sampler.read_clock_mhz = clock_reader(device, *runner->spin_, *runner->clock_stream_);
   }
+  if (Result<std::unique_ptr<GpuMonitor>> monitor = GpuMonitor::create(device); monitor.ok()) {
+    runner->monitor_ = std::move(monitor).value();
+  }
   if (options.trace && !device.info().emulated) {
     Result<std::unique_ptr<KernelTracer>> tracer = KernelTracer::create(device);
     if (tracer.ok()) {
@@ -71,6 +75,14 @@ Result<std::unique_ptr<CaseRunner>> CaseRunner::create(Device& device, const Pro
     }
   }
   return runner;
+}
+
+std::map<std::string, std::string> CaseRunner::gpu_facts() const {
+  std::map<std::string, std::string> facts;
+  if (monitor_ != nullptr) {
+    add_gpu_facts(monitor_->read(), facts);
+  }
+  return facts;
 }
 
 CaseResult CaseRunner::run(const BenchCase& c, int repetition, const RunLimits& limits) {
@@ -218,6 +230,15 @@ Status CaseRunner::time(Prepared& prepared, CaseResult& row) {
   for (const auto& [set, name] : flags) {
     if (set) {
       row.flags.emplace_back(name);
+    }
+  }
+  if (monitor_ != nullptr) {
+    const GpuState state = monitor_->read();
+    for (const std::string& reason : state.throttle_reasons) {
+      row.flags.push_back("throttled: " + reason);
+    }
+    if (state.foreign_processes.value_or(0) > 0) {
+      row.flags.push_back(fmt::format("{} other processes on the GPU", *state.foreign_processes));
     }
   }
   CUDABK_ASSIGN(const std::optional<double> enqueue, host_enqueue_ns(device_, stream, *prepared.execution));

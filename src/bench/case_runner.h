@@ -11,6 +11,7 @@
 #include "bench/run.h"
 #include "measure/cache_control.h"
 #include "measure/clock.h"
+#include "measure/nvml.h"
 #include "measure/trace.h"
 
 namespace cudabk {
@@ -22,6 +23,9 @@ class CaseRunner {
 
   // Never fails: what went wrong is the row's status and message.
   CaseResult run(const BenchCase& c, int repetition, const RunLimits& limits);
+
+  // Clocks, power, other processes; empty where NVML is missing.
+  std::map<std::string, std::string> gpu_facts() const;
 
   const std::string& trace_note() const { return trace_note_; }  // why kernels are not traced; empty when they are
 
@@ -44,6 +48,7 @@ class CaseRunner {
   std::unique_ptr<Stream> clock_stream_;
   std::unique_ptr<SpinKernel> spin_;
   std::unique_ptr<KernelTracer> tracer_;
+  std::unique_ptr<GpuMonitor> monitor_;  // may be null
   std::string trace_note_;
   std::map<std::string, CheckResult> checked_;  // by target, parameters, variant, fusion
 };

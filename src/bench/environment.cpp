@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <ctime>
 
@@ -48,6 +49,25 @@ RunLimits measure_run_limits(Device& device, const std::atomic<bool>* interrupte
     limits.gemm = "bf16 " + measured->gemm_shape;
   }
   return limits;
+}
+
+void add_gpu_facts(const GpuState& state, std::map<std::string, std::string>& facts) {
+  const auto add = [&](const char* name, const auto& value) {
+    if (value) {
+      facts[name] = fmt::format("{}", *value);
+    }
+  };
+  add("sm_clock_mhz", state.sm_clock_mhz);
+  add("max_sm_clock_mhz", state.max_sm_clock_mhz);
+  add("memory_clock_mhz", state.memory_clock_mhz);
+  add("power_w", state.power_w);
+  add("power_limit_w", state.power_limit_w);
+  add("temperature_c", state.temperature_c);
+  add("utilization_percent", state.utilization_percent);
+  add("foreign_processes", state.foreign_processes);
+  if (!state.throttle_reasons.empty()) {
+    facts["throttle_reasons"] = fmt::format("{}", fmt::join(state.throttle_reasons, ", "));
+  }
 }
 
 }  // namespace cudabk

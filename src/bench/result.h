@@ -36,10 +36,9 @@ struct CheckResult {
   bool done = false;  // false: unverified
   bool passed = false;
   double nmse = 0;
-  double tolerance = 0;    // bound on nmse
-  int64_t elements = 0;    // compared
-  int64_t non_finite = 0;  // differing in kind (NaN or infinity on one side only)
-  std::string worst;       // "[3,17,0,0]: 1.25, reference 1.5"
+  double tolerance = 0;  // bound on nmse
+  int64_t elements = 0;  // compared
+  std::string worst;     // "[3,17,0,0]: 1.25, reference 1.5"
 };
 
 // One launch of the plan, per op.

@@ -83,7 +83,6 @@ Json check_json(const CheckResult& check) {
   json["nmse"] = number(check.nmse);
   json["tolerance"] = number(check.tolerance);
   json["elements"] = check.elements;
-  json["non_finite"] = check.non_finite;
   json["worst"] = text_or_null(check.worst);
   return json;
 }

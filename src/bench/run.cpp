@@ -119,6 +119,7 @@ Result<RunResult> run_cases(Device& device, const Profile& profile, const std::v
   RunResult run;
   CUDABK_ASSIGN(const auto runner, CaseRunner::create(device, profile, options));
   run.environment = describe_environment(device, profile, options);
+  run.environment.facts.merge(runner->gpu_facts());
   if (!runner->trace_note().empty()) {
     run.environment.facts["tracer"] = runner->trace_note();
   }

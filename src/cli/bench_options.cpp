@@ -4,10 +4,12 @@
 
 #include <set>
 
+#include "backend/fusion.h"
 #include "bench/fusion_cases.h"
 #include "bench/layer.h"
 #include "bench/sweep.h"
 #include "core/units.h"
+#include "graph/init.h"
 #include "ops/op_def.h"
 
 namespace cudabk::cli {
@@ -147,21 +149,26 @@ Status set_sampler(const BenchFlags& flags, SamplerOptions& sampler) {
   return success();
 }
 
-}  // namespace
-
-void add_bench_options(CLI::App& command, CliContext& context, BenchFlags& flags) {
-  add_test_options(command, context, flags);
-  command.add_option("--shapes", flags.shapes, "the matrices of a real model (`cudabk list shapes`)")->group("Cases");
-  command.add_option("--suite", flags.suite, "smoke, decode, prefill, all, or @FILE.jsonl")->group("Cases");
-  add_mode_options(command, flags);
-  add_length_options(command, flags);
-}
-
-void add_test_options(CLI::App& command, CliContext& context, BenchFlags& flags) {
+void add_common_options(CLI::App& command, CliContext& context, BenchFlags& flags) {
   add_output_options(command, context, flags.outputs);
   command.add_option("--tag", flags.tags, "NAME=VALUE kept in the result")->group("Output");
   add_case_options(command, flags);
   add_plan_options(command, flags);
+}
+
+}  // namespace
+
+void add_bench_options(CLI::App& command, CliContext& context, BenchFlags& flags) {
+  add_common_options(command, context, flags);
+  command.add_option("--shapes", flags.shapes, "the matrices of a real model (`cudabk list shapes`)")->group("Cases");
+  command.add_option("--suite", flags.suite, "smoke, decode, prefill, all, or @FILE.jsonl")->group("Cases");
+  add_mode_options(command, flags);
+  add_length_options(command, flags);
+  add_axis_options(command, flags);  // last: other options come first where names clash
+}
+
+void add_test_options(CLI::App& command, CliContext& context, BenchFlags& flags) {
+  add_common_options(command, context, flags);
   add_axis_options(command, flags);
 }
 
@@ -200,7 +207,13 @@ Result<RunOptions> to_run_options(const BenchFlags& flags, const CliContext& con
   options.shared_input = flags.shared_input;
   options.trace = !flags.no_trace;
   options.measure_limits = !flags.no_limits;
-  options.no_fuse.insert(flags.no_fuse.begin(), flags.no_fuse.end());
+  for (const std::string& rule : flags.no_fuse) {
+    CUDABK_TRY(check_fusion_name(rule));
+    options.no_fuse.insert(rule);
+  }
+  if (const Result<Distribution> parsed = parse_distribution(flags.distribution); !parsed.ok()) {
+    return Error(parsed.error()).with_context("--dist");
+  }
   if (!flags.budget.empty()) {
     CUDABK_TRY(set_from("--budget", parse_duration_s(flags.budget), options.budget_s));
   }

@@ -1,13 +1,16 @@
 // cudabk bench: measure one family of cases, or a named set.
 #include <fmt/format.h>
 
+#include <iostream>
 #include <memory>
 
+#include "bench/google_front.h"
 #include "bench/layer.h"
 #include "bench/report_row.h"
 #include "bench/suites.h"
 #include "cli/bench_options.h"
 #include "core/units.h"
+#include "measure/google_benchmark.h"
 
 namespace cudabk::cli {
 namespace {
@@ -132,6 +135,25 @@ Status run_bench(CliContext& context, const BenchFlags& flags) {
   return write_outputs(context, flags.outputs, run);
 }
 
+Status run_google(CliContext& context, const BenchFlags& flags, const std::vector<std::string>& google_flags) {
+  CUDABK_ASSIGN(Device * device, context.device());
+  CUDABK_ASSIGN(const RunOptions options, to_run_options(flags, context, device->info()));
+  CUDABK_ASSIGN(const std::vector<BenchCase> cases, cases_of(flags, device->info()));
+  CUDABK_ASSIGN(const Profile* profile, context.profile());
+  return run_google_benchmark_cases(*device, *profile, cases, options, google_flags, std::cout, std::cerr);
+}
+
+// What CLI11 did not know: flags of Google Benchmark choose its front end, anything else is an error.
+std::vector<std::string> google_flags_of(const CLI::App& command) {
+  std::vector<std::string> flags = command.remaining();
+  for (const std::string& flag : flags) {
+    if (!is_benchmark_flag(flag)) {
+      throw CLI::ExtrasError(std::vector<std::string>{flag});  // main.cpp describes it
+    }
+  }
+  return flags;
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app, CliContext& context) {
@@ -139,6 +161,7 @@ void add_bench_command(CLI::App& app, CliContext& context) {
   const auto flags = std::make_shared<BenchFlags>();
   command->add_option("target", flags->target, "mulmat, another op (`cudabk list ops`), or layer");
   add_bench_options(*command, context, *flags);
+  command->allow_extras();  // flags of Google Benchmark
   command->footer(
       "Sweeps: a,b,c | a:b:step | a:b*factor, e.g. -n 1:64*2. Times are medians; GB/s counts each tensor once.\n"
       "Examples:\n"
@@ -146,8 +169,12 @@ void add_bench_command(CLI::App& app, CliContext& context) {
       "  cudabk bench mulmat --type q4_K,q6_K -m 4096 -k 14336 -n 1:64*2 --json out.json\n"
       "  cudabk bench mulmat --type q4_K --shapes llama-3.1-8b -n 1,512 --variant all\n"
       "  cudabk bench layer --type q4_K --tokens 1 --launch both\n"
-      "  cudabk bench --suite smoke --csv -");
-  set_handler(*command, context, [flags](CliContext& ctx) { return run_bench(ctx, *flags); });
+      "  cudabk bench --suite smoke --csv -\n"
+      "  cudabk bench mulmat --benchmark_filter=n:1/ --benchmark_format=json");
+  set_handler(*command, context, [command, flags](CliContext& ctx) {
+    const std::vector<std::string> google = google_flags_of(*command);
+    return google.empty() ? run_bench(ctx, *flags) : run_google(ctx, *flags, google);
+  });
 }
 
 }  // namespace cudabk::cli

@@ -9,7 +9,7 @@
 
 #include "cli/command.h"
 #include "core/file.h"
-#include "ops/op_def.h"
+#include "tuning/family_set.h"
 
 namespace cudabk::cli {
 namespace {
@@ -91,6 +91,8 @@ CliContext::CliContext() {
   }
   profile_file = environment("CUDABK_PROFILE");
   device_options.cache_dir = user_folder("XDG_CACHE_HOME", ".cache");
+  const std::string cuda_home = environment("CUDA_HOME");
+  device_options.toolkit_dir = cuda_home.empty() ? environment("CUDA_PATH") : cuda_home;
   if (const std::string data = user_folder("XDG_DATA_HOME", ".local/share"); !data.empty()) {
     profile_dir = data + "/profiles";
   }
@@ -125,12 +127,7 @@ Result<const Profile*> CliContext::profile() {
     return static_cast<const Profile*>(profile_.get());
   }
   CUDABK_ASSIGN(Device * dev, device());
-  FamilySet families;
-  for (const OpDef* op : all_ops()) {
-    if (!op->families().empty()) {
-      families.by_op[std::string(op->name())] = op->families();
-    }
-  }
+  const FamilySet families = family_set();
   CUDABK_ASSIGN(Profile found, find_profile(dev->info(), profile_file, profile_dir, families));
   for (const std::string& warning : found.warnings) {
     notice("warning: " + warning);

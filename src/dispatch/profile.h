@@ -88,9 +88,9 @@ int mark_stale(Profile& profile, const CodeHashOf& hash_of);
 Result<Profile> merge_profiles(const Profile& base, const Profile& changes);
 
 // Merges `changes` into the file under a lock and writes it atomically, so that two tuners may share one file. A file
-// that cannot be read as a profile is set aside as FILE.corrupt (returned as a warning); one made for another device is
-// refused.
-Result<Profile> update_profile_file(const std::filesystem::path& path, const Profile& changes,
+// that does not exist yet starts as `initial`. One that cannot be read as a profile is set aside as FILE.corrupt
+// (returned as a warning); one made for another device is refused.
+Result<Profile> update_profile_file(const std::filesystem::path& path, const Profile& initial, const Profile& changes,
                                     const FamilySet& families);
 
 // Drops rules that can never win: no family or configuration of that name, or an earlier rule with the same variant

@@ -159,14 +159,14 @@ Result<Profile> merge_profiles(const Profile& base, const Profile& changes) {
   return merged;
 }
 
-Result<Profile> update_profile_file(const std::filesystem::path& path, const Profile& changes,
+Result<Profile> update_profile_file(const std::filesystem::path& path, const Profile& initial, const Profile& changes,
                                     const FamilySet& families) {
   std::error_code error;
   if (path.has_parent_path()) {
     std::filesystem::create_directories(path.parent_path(), error);
   }
   CUDABK_ASSIGN(const FileLock lock, FileLock::acquire(path.string() + ".lock"));
-  Profile merged = changes;
+  CUDABK_ASSIGN(Profile merged, merge_profiles(initial, changes));
   if (std::filesystem::exists(path, error)) {
     CUDABK_ASSIGN(const std::string text, read_file(path));
     Result<Profile> present = parse_profile(text, path.string(), families, ParseMode::kLenient);

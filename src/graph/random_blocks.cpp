@@ -83,8 +83,10 @@ BlockFiller::BlockFiller(DType type, double stddev, uint64_t seed)
   const double middle = stddev / (fields.unit * kBandRms);
   // A symmetric format's codes have a small mean; a random sign of the scale removes it.
   const bool random_sign = fields.offset_at < 0;
+  constexpr int kSteps = kScales / 2;
   for (int i = 0; i < kScales; ++i) {
-    const double scale = middle * (kBandLow + kBandWidth * ((i / 2) + 0.5) / (kScales / 2));
+    const int step = i / 2;  // each size once with either sign
+    const double scale = middle * (kBandLow + kBandWidth * (step + 0.5) / kSteps);
     scale_[i] = finite_f16(random_sign && i % 2 != 0 ? -scale : scale);
     offset_[i] = finite_f16(f16_to_f32(scale_[i]) * fields.offset);
     const double dither = ((37 * i) % kScales + 0.5) / kScales;  // every step once, in scattered order

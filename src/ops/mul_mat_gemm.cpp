@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "convert/args.h"
+#include "formats/slices.h"
 #include "ops/mul_mat_lowering.h"
 
 namespace cudabk {
@@ -41,13 +42,15 @@ DType gemm_type(const Product& p, const DeviceInfo& device) {
 }
 
 Operand dequantized_weights(const Product& p, DType to, LowerContext& ctx, Launches& launches) {
+  constexpr int kThreads = 256;  // one slice each, staged in shared memory
   const Tensor& w = p.weights;
   const int64_t rows = row_count(w);
   const BufferRef data = ctx.scratch(rows * w.ne[0] * block_bytes(to));
-  // Sixteen-element runs are the least a thread decodes; more than enough blocks are harmless.
-  const Dim3 grid{static_cast<uint32_t>((w.ne[0] / 16 + 255) / 256), grid_extent(rows)};
+  const int64_t slices = w.ne[0] / slice_shape(w.type).elements();
+  const Dim3 grid{static_cast<uint32_t>((slices + kThreads - 1) / kThreads), grid_extent(rows)};
   KernelCall<DequantizeArgs> call(
-      {"convert/convert.h", fmt::format("dequantize<{}, {}>", type_text(w.type), type_text(to))}, grid, {256});
+      {"convert/convert.h", fmt::format("dequantize<{}, {}>", type_text(w.type), type_text(to))}, grid, {kThreads},
+      static_cast<uint32_t>(kThreads * slice_shape(w.type).elements() * block_bytes(to)));
   call.args.row_stride = w.nb[1];
   call.args.stride2 = w.nb[2];
   call.args.stride3 = w.nb[3];

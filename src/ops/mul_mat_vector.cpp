@@ -9,7 +9,7 @@
 namespace cudabk {
 namespace {
 
-constexpr int kQuantizeElementsPerBlock = 1024;  // kernel: 256 threads of 4 elements
+constexpr int kQuantizeElementsPerBlock = 512;  // kernel: 128 threads of 4 elements
 
 // Columns a block computes: the smallest compiled count that holds n, at most 8 (kernel instances).
 int columns_per_block(int64_t n) {
@@ -33,19 +33,22 @@ struct QuantizedRows {
   BufferRef codes, scales;
 };
 
-QuantizedRows quantize_activations(const Tensor& x, LowerContext& ctx, Launches& launches) {
+// In the order of the weight type's slices; shared by all products of `x` with weights of that type.
+QuantizedRows quantize_activations(const Tensor& x, DType weights, LowerContext& ctx, Launches& launches) {
+  const SliceShape shape = slice_shape(weights);
   const int64_t rows = row_count(x), k = x.ne[0];
-  const int64_t code_bytes = (rows * k + 255) / 256 * 256;
-  const auto memory = ctx.shared_scratch(
-      x, "q8", code_bytes + rows * (k / kActivationBlock) * static_cast<int64_t>(sizeof(ActivationScale)));
+  const int64_t code_bytes = (rows * activation_code_bytes(shape, k) + 255) / 256 * 256;
+  const int64_t scale_bytes = rows * activation_scales(shape, k) * static_cast<int64_t>(sizeof(ActivationScale));
+  const auto memory = ctx.shared_scratch(x, fmt::format("bytes for {}", dtype_name(weights)), code_bytes + scale_bytes);
   const QuantizedRows result{memory.ref, memory.ref + code_bytes};
   if (!memory.fresh) {
     return result;
   }
-  const bool aligned = rows_aligned(x, 16);
   const Dim3 grid{static_cast<uint32_t>((k + kQuantizeElementsPerBlock - 1) / kQuantizeElementsPerBlock),
                   grid_extent(rows)};
-  KernelCall<QuantizeArgs> call({"quantize/quantize.h", fmt::format("quantize<{}>", aligned)}, grid, {256});
+  KernelCall<QuantizeArgs> call(
+      {"quantize/quantize.h", fmt::format("quantize<{}, {}>", type_text(weights), rows_aligned(x, 16))}, grid,
+      {kQuantizeElementsPerBlock / 4});
   call.args = {nullptr, nullptr, nullptr, x.nb[1], x.nb[2], x.nb[3], x.ne[1], x.ne[2], rows, static_cast<int32_t>(k)};
   call.bind(call.args.x, ctx.data(x));
   call.bind(call.args.codes, result.codes);
@@ -59,7 +62,7 @@ QuantizedRows quantize_activations(const Tensor& x, LowerContext& ctx, Launches&
 
 Launches lower_mmvq(const Product& p, LowerContext& ctx) {
   Launches launches;
-  const QuantizedRows x = quantize_activations(p.x, ctx, launches);
+  const QuantizedRows x = quantize_activations(p.x, p.weights.type, ctx, launches);
   const int warps = p.choice.config.at("warps"), rows = p.choice.config.at("rows"), cols = columns_per_block(p.n());
   const Tensor& w = p.weights;
   KernelCall<MmvqArgs> call(

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kName = "rms_norm";
 constexpr int kWarpSize = 32;
-constexpr int kWarpRows = 4;  // rows per block where a warp takes a row
-constexpr int64_t kHeld = 4;  // kRmsNormHeldPacks: packs of a row that a thread keeps in registers
+constexpr int kWarpRows = 4;   // rows per block where a warp takes a row
+constexpr int kHeldPacks = 4;  // packs of a row that a thread keeps in registers
 
 struct RmsNormParams {
   float eps = 0;
@@ -30,14 +30,30 @@ Status check_x(const Tensor& x, float eps) {
   return success();
 }
 
-// Threads per row. A warp while it holds the row in registers (no barrier, four rows per block); a block of 256 while
-// that holds it and the rows fill the device; else 512, which also shortens the latency of a few long rows.
-int threads_per_row(int64_t cols, int64_t rows, int vec, const DeviceInfo& device) {
-  if (cols <= kHeld * vec * kWarpSize && (rows >= device.sm_count || cols <= 2 * vec * kWarpSize)) {
-    return kWarpSize;
+struct RowShape {
+  int threads = 0;  // per row
+  int rows = 0;     // per block
+  int packs = 0;    // held in registers; 0: the row is read twice
+};
+
+// The fewest threads that hold a row in registers: a warp (no barrier, four rows per block), else a block of 256, 512
+// or 1024; longer rows are read twice by 512. With fewer rows than the device has SMs the latency of one row is what
+// counts: then a thread takes at most two packs where that needs no more than 512 threads.
+RowShape row_shape(int64_t cols, int64_t rows, int vec, const DeviceInfo& device) {
+  const bool few_rows = rows < device.sm_count;
+  const auto fits = [&](int threads) {
+    const int64_t packs = few_rows && threads < 512 ? kHeldPacks / 2 : kHeldPacks;
+    return cols <= packs * vec * threads;
+  };
+  if (fits(kWarpSize)) {
+    return {kWarpSize, kWarpRows, kHeldPacks};
   }
-  const bool few_long_rows = rows < device.sm_count && cols > int64_t{256} * vec;
-  return cols <= kHeld * vec * 256 && !few_long_rows ? 256 : 512;
+  for (const int threads : {256, 512, 1024}) {
+    if (fits(threads)) {
+      return {threads, 1, kHeldPacks};
+    }
+  }
+  return {512, 1, 0};
 }
 
 bool is_aligned(const Tensor& t, int vec) {
@@ -168,6 +184,8 @@ std::vector<CaseParams> RmsNormOp::test_cases() const {
            "cols=65536 rows=1",
            "cols=65600 rows=2 inplace=1",
            "cols=70001 rows=1",
+           "cols=5000 rows=150",
+           "cols=10000 rows=150",
            "cols=96 rows=5 layout=offset",
            "cols=96 rows=5 dim2=3 layout=permuted-0213",
            "cols=128 rows=5 layout=window inplace=1",
@@ -226,14 +244,13 @@ Result<Launch> lower_rms_norm(const Tensor& x, const Tensor* gain, const Tensor&
   const int64_t cols = x.ne[0], rows = row_count(x);
   const bool aligned = cols % 4 == 0 && is_aligned(x, 4) && is_aligned(dst, 4) && (!gain || is_aligned(*gain, 4));
   const int vec = aligned ? 4 : 1;
-  const int threads = threads_per_row(cols, rows, vec, ctx.device());
-  const int block_rows = threads == kWarpSize ? kWarpRows : 1;
+  const auto [threads, block_rows, packs] = row_shape(cols, rows, vec, ctx.device());
   CUDABK_ASSIGN(const Dim3 grid, linear_grid(rows, block_rows));
   const uint32_t shared = threads == kWarpSize ? 0 : static_cast<uint32_t>(threads / kWarpSize * sizeof(float));
 
-  KernelCall<RmsNormArgs> call(
-      {"rms_norm/rms_norm.h", fmt::format("rms_norm<{}, {}, {}, {}>", threads, block_rows, vec, gain != nullptr)}, grid,
-      {static_cast<uint32_t>(threads * block_rows), 1, 1}, shared);
+  KernelCall<RmsNormArgs> call({"rms_norm/rms_norm.h", fmt::format("rms_norm<{}, {}, {}, {}, {}>", threads, block_rows,
+                                                                   vec, packs, gain != nullptr)},
+                               grid, {static_cast<uint32_t>(threads * block_rows), 1, 1}, shared);
   call.args.cols = cols;
   call.args.rows = rows;
   call.args.ne1 = x.ne[1];

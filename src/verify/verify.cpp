@@ -56,22 +56,37 @@ std::vector<const Tensor*> outputs_of(const Graph& graph, const VerifyOptions& o
   return outputs;
 }
 
-}  // namespace
-
-Result<VerifyReport> check_outputs(const Graph& graph, GraphBuffers& buffers, const VerifyOptions& options) {
-  LeafValues leaves;
-  VerifyReport report;
-  for (const Tensor* output : outputs_of(graph, options)) {
-    std::set<const Tensor*> ancestors;
+// Copies of the leaves that the outputs depend on, as they are now.
+Status read_leaves(const std::vector<const Tensor*>& outputs, GraphBuffers& buffers, LeafValues& leaves) {
+  std::set<const Tensor*> ancestors;
+  for (const Tensor* output : outputs) {
     collect(*output, ancestors);
-    VerifyOptions own = options;
-    for (const Tensor* t : ancestors) {
-      if (t->op == kOpNone) {
-        CUDABK_TRY(leaves.add(*t, buffers));
-      }
-      const OpDef* op = op_of(*t);
-      own.bound += options.bound == 0 && op != nullptr ? op->tolerance(*t) : 0;
+  }
+  for (const Tensor* t : ancestors) {
+    if (t->op == kOpNone) {
+      CUDABK_TRY(leaves.add(*t, buffers));
     }
+  }
+  return success();
+}
+
+double added_tolerances(const Tensor& output) {
+  std::set<const Tensor*> ancestors;
+  collect(output, ancestors);
+  double bound = 0;
+  for (const Tensor* t : ancestors) {
+    const OpDef* op = op_of(*t);
+    bound += op != nullptr ? op->tolerance(*t) : 0;
+  }
+  return bound;
+}
+
+Result<VerifyReport> compare_outputs(const std::vector<const Tensor*>& outputs, GraphBuffers& buffers,
+                                     const LeafValues& leaves, const VerifyOptions& options) {
+  VerifyReport report;
+  for (const Tensor* output : outputs) {
+    VerifyOptions own = options;
+    own.bound = options.bound > 0 ? options.bound : added_tolerances(*output);
     std::vector<std::byte> memory(static_cast<size_t>(byte_size(output->root())));
     CUDABK_TRY(buffers.download(output->root(), memory));
     CUDABK_ASSIGN(OutputCheck check, check_output(*output, memory, leaves, own));
@@ -80,13 +95,25 @@ Result<VerifyReport> check_outputs(const Graph& graph, GraphBuffers& buffers, co
   return report;
 }
 
+}  // namespace
+
+Result<VerifyReport> check_outputs(const Graph& graph, GraphBuffers& buffers, const VerifyOptions& options) {
+  const std::vector<const Tensor*> outputs = outputs_of(graph, options);
+  LeafValues leaves;
+  CUDABK_TRY(read_leaves(outputs, buffers, leaves));
+  return compare_outputs(outputs, buffers, leaves, options);
+}
+
 Result<VerifyReport> verify_graph(const Graph& graph, GraphBuffers& buffers, Backend& backend,
                                   const VerifyOptions& options) {
+  const std::vector<const Tensor*> outputs = outputs_of(graph, options);
+  LeafValues leaves;
+  CUDABK_TRY(read_leaves(outputs, buffers, leaves));
   CUDABK_TRY(buffers.poison_results());
   CUDABK_TRY(backend.compute(graph, buffers.bindings()));
   CUDABK_TRY(backend.synchronize());
   CUDABK_TRY(buffers.check_guards());
-  return check_outputs(graph, buffers, options);
+  return compare_outputs(outputs, buffers, leaves, options);
 }
 
 }  // namespace cudabk

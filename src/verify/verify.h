@@ -42,11 +42,11 @@ struct VerifyReport {
 Result<OutputCheck> check_output(const Tensor& t, std::span<const std::byte> memory, const Values& inputs,
                                  const VerifyOptions& options);
 
-// Downloads leaves and outputs as they are now and compares. The graph has run; leaves that an op wrote into count as
-// its outputs only.
+// Downloads leaves and outputs as they are now, after a run, and compares. Not for ops that wrote over their own input:
+// their leaves no longer hold it (verify_graph reads the leaves before the run).
 Result<VerifyReport> check_outputs(const Graph& graph, GraphBuffers& buffers, const VerifyOptions& options);
 
-// Poisons the results, runs the graph, waits, looks at the guard zones, and checks the outputs.
+// Copies the leaves, poisons the results, runs the graph, waits, looks at the guard zones, and checks the outputs.
 Result<VerifyReport> verify_graph(const Graph& graph, GraphBuffers& buffers, Backend& backend,
                                   const VerifyOptions& options);
 

@@ -194,7 +194,7 @@ TEST_F(ProfileFiles, TwoWritersOfOneFileKeepEachOthersTables) {
       Rule rule;
       rule.use = use;
       mine.tables["mul_mat"][key].rules = {rule};
-      ASSERT_TRUE(update_profile_file(path, mine, family_set()).ok());
+      ASSERT_TRUE(update_profile_file(path, mine, mine, family_set()).ok());
     }
   };
   std::thread other(writer, "q6_K", "tile");
@@ -208,11 +208,12 @@ TEST_F(ProfileFiles, TwoWritersOfOneFileKeepEachOthersTables) {
 
 TEST_F(ProfileFiles, UpdatingSetsACorruptFileAsideAndRefusesAnotherDevice) {
   const fs::path path = write("p.json", "{ half");
-  const auto updated = update_profile_file(path, made_for(device()), family_set());
+  const auto updated = update_profile_file(path, made_for(device()), made_for(device()), family_set());
   ASSERT_TRUE(updated.ok()) << updated.error().message;
   EXPECT_EQ(updated->warnings.size(), 1U);
   EXPECT_EQ(read_file(path.string() + ".corrupt").value(), "{ half");
-  const auto other = update_profile_file(path, made_for(device("NVIDIA H100")), family_set());
+  const Profile foreign = made_for(device("NVIDIA H100"));
+  const auto other = update_profile_file(path, foreign, foreign, family_set());
   ASSERT_FALSE(other.ok());
   EXPECT_NE(other.error().message.find("NVIDIA H100"), std::string::npos);
   EXPECT_EQ(find_profile(device(), path, "", family_set())->device.name, "NVIDIA H200");

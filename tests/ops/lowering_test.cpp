@@ -60,10 +60,10 @@ TEST_F(Lowering, OffsetsDecideTheVectorWidth) {
   const auto entry_of_view = [&](Shape ne, int64_t offset) {
     return lower(**rms_norm(graph, *graph.view(a, ne, a->nb, offset), 0)).key.entry;
   };
-  EXPECT_EQ(entry_of_view({64, 3, 1, 1}, 0), "rms_norm<32, 4, 4, false>");
-  EXPECT_EQ(entry_of_view({64, 3, 1, 1}, 16), "rms_norm<32, 4, 4, false>");
-  EXPECT_EQ(entry_of_view({64, 3, 1, 1}, 4), "rms_norm<32, 4, 1, false>");
-  EXPECT_EQ(entry_of_view({63, 3, 1, 1}, 0), "rms_norm<32, 4, 1, false>");
+  EXPECT_EQ(entry_of_view({64, 3, 1, 1}, 0), "rms_norm<32, 4, 4, 4, false>");
+  EXPECT_EQ(entry_of_view({64, 3, 1, 1}, 16), "rms_norm<32, 4, 4, 4, false>");
+  EXPECT_EQ(entry_of_view({64, 3, 1, 1}, 4), "rms_norm<32, 4, 1, 4, false>");
+  EXPECT_EQ(entry_of_view({63, 3, 1, 1}, 0), "rms_norm<32, 4, 1, 4, false>");
 }
 
 TEST_F(Lowering, LargeExtentsFoldIntoTheGrid) {

@@ -75,7 +75,8 @@ std::array<int, 32> offset_codes(const float* x, float low, float d, int top) {
   std::array<int, 32> codes;
   for (int i = 0; i < 32; ++i) {
     const float scaled = (x[i] - low) * id;
-    codes[i] = std::min(top, static_cast<int>(scaled + 0.5f));
+    // The rule truncates after adding a half; lround differs where the sum is rounded.
+    codes[i] = std::min(top, static_cast<int>(scaled + 0.5f));  // NOLINT(bugprone-incorrect-roundings)
   }
   return codes;
 }

@@ -28,7 +28,8 @@ uint8_t encode_ue4m3(float x) {
   x = std::min(x, 448.0f);
   int exponent = std::ilogb(x);
   if (exponent <= -7) {
-    return static_cast<uint8_t>(std::min(7, static_cast<int>(x * 512.0f + 0.5f)));
+    const int mantissa = static_cast<int>(x * 512.0f + 0.5f);  // NOLINT(bugprone-incorrect-roundings): the rule
+    return static_cast<uint8_t>(std::min(7, mantissa));
   }
   if (exponent >= 8) {
     return kLargest;

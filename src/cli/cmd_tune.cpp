@@ -1,0 +1,351 @@
+// cudabk tune: search variants, confirm finalists, fit and write a profile.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <memory>
+
+#include "bench/cases.h"
+#include "bench/shapes.h"
+#include "bench/sweep.h"
+#include "cli/command.h"
+#include "core/units.h"
+#include "device/cuda/compile.h"
+#include "tuning/device_bench.h"
+#include "tuning/family_set.h"
+#include "tuning/isolate.h"
+#include "tuning/tuner.h"
+
+namespace cudabk::cli {
+namespace {
+
+struct TuneFlags {
+  std::string target = "mulmat";
+  std::string types, m, n, k, shapes;
+  std::string strategy = "halving", margin = "1%", regret = "3%", budget, hang = "120s";
+  size_t top = 4;
+  int64_t confirm = 20;
+  uint64_t seed = 42;
+  std::string write, journal, json;
+  bool dry_run = false, fresh = false, isolate = false, announce = false, no_check = false, list = false;
+};
+
+std::vector<int64_t> values_of(const std::vector<TuneShape>& shapes, size_t dim) {
+  std::vector<int64_t> values;
+  for (const TuneShape& s : shapes) {
+    if (std::find(values.begin(), values.end(), s[dim].second) == values.end()) {
+      values.push_back(s[dim].second);
+    }
+  }
+  return values;
+}
+
+// The default shapes, with the sizes given on the command line in place of the default ones.
+Result<std::vector<TuneShape>> shapes_of(const TuneFlags& flags, const DeviceInfo& device) {
+  const std::vector<TuneShape> defaults = default_tune_shapes(device);
+  std::vector<int64_t> n = values_of(defaults, 1);
+  if (!flags.n.empty()) {
+    CUDABK_ASSIGN(n, parse_sweep(flags.n));
+  }
+  std::vector<std::pair<int64_t, int64_t>> m_k;
+  const auto add = [&](int64_t m, int64_t k) {
+    if (std::find(m_k.begin(), m_k.end(), std::pair(m, k)) == m_k.end()) {
+      m_k.emplace_back(m, k);
+    }
+  };
+  if (!flags.shapes.empty()) {
+    CUDABK_ASSIGN(const std::vector<std::string> models, split_words(flags.shapes));
+    for (const std::string& name : models) {
+      CUDABK_ASSIGN(const ModelShapes model, find_shapes(name));
+      for (const MatrixShape& s : model.mul_mat) {
+        add(s.m, s.k);
+      }
+    }
+  } else if (flags.m.empty() && flags.k.empty()) {
+    for (const TuneShape& s : defaults) {
+      add(s[0].second, s[2].second);
+    }
+  } else {
+    std::vector<int64_t> m = {defaults[0][0].second}, k = {defaults[0][2].second};
+    if (!flags.m.empty()) {
+      CUDABK_ASSIGN(m, parse_sweep(flags.m));
+    }
+    if (!flags.k.empty()) {
+      CUDABK_ASSIGN(k, parse_sweep(flags.k));
+    }
+    for (const int64_t rows : m) {
+      for (const int64_t length : k) {
+        add(rows, length);
+      }
+    }
+  }
+  const std::vector<TuneShape> shapes = cross_shapes(m_k, n);
+  for (const TuneShape& s : shapes) {
+    for (const auto& [name, extent] : s) {
+      if (extent < 1) {
+        return invalid(fmt::format("-{} is {}: a product of no elements has nothing to tune", name, extent));
+      }
+    }
+  }
+  return shapes;
+}
+
+Result<std::vector<std::string>> keys_of(const TuneFlags& flags, const OpDef& op, const DeviceInfo& device) {
+  const auto axis = std::find_if(op.axes().begin(), op.axes().end(), [](const Axis& a) { return a.name == "type"; });
+  if (axis == op.axes().end()) {
+    return invalid(fmt::format("{} has no types to tune", op.name()));
+  }
+  std::vector<std::string> keys;
+  if (flags.types.empty()) {
+    keys = device.emulated ? axis->host_values : axis->allowed;
+    return keys;
+  }
+  CUDABK_ASSIGN(const std::vector<std::string> words, split_words(flags.types));
+  for (const std::string& word : words) {
+    CUDABK_ASSIGN(std::string key, match_word("--type", word, axis->allowed));
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+// Every case must build: a k that is not a multiple of the block is a mistake on the command line.
+Status check_shapes(const OpDef& op, const TuneOptions& options) {
+  for (const std::string& key : options.keys) {
+    for (const TuneShape& shape : options.shapes) {
+      Graph graph;
+      if (Result<Tensor*> t = op.build(graph, tune_case(key, shape)); !t.ok()) {
+        return std::move(t).error();
+      }
+    }
+  }
+  return success();
+}
+
+Result<TuneOptions> options_of(CliContext& context, const TuneFlags& flags, const OpDef& op, const DeviceInfo& device) {
+  TuneOptions options;
+  options.op = std::string(op.name());
+  CUDABK_ASSIGN(options.keys, keys_of(flags, op, device));
+  CUDABK_ASSIGN(options.shapes, shapes_of(flags, device));
+  if (!flags.no_check) {
+    options.unseen = unseen_shapes(options.shapes);
+  }
+  CUDABK_ASSIGN(options.search.strategy, parse_strategy(flags.strategy));
+  options.search.top = flags.top;
+  options.confirm_rounds = flags.confirm;
+  CUDABK_ASSIGN(options.margin, parse_fraction(flags.margin, 1.0));
+  CUDABK_ASSIGN(options.regret, parse_fraction(flags.regret, 1.0));
+  if (!flags.budget.empty()) {
+    CUDABK_ASSIGN(options.budget_s, parse_duration_s(flags.budget));
+  }
+  options.announce = flags.announce;
+  options.sampler.interrupted = &CliContext::interrupted();
+  options.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+  options.progress = [&context](std::string_view line) { context.show_progress(line); };
+  options.notice = [&context](std::string_view line) { context.notice(line); };
+  CUDABK_TRY(check_shapes(op, options));
+  return options;
+}
+
+std::string default_journal(const CliContext& context, const DeviceInfo& device) {
+  std::string name = profile_file_name(device);
+  name.replace(name.rfind(".json"), std::string::npos, ".jsonl");
+  const std::string& folder = context.device_options.cache_dir;
+  return folder.empty() ? "tune-" + name : folder + "/tune-" + name;
+}
+
+void print_key(CliContext& context, const std::string& op, const KeyReport& r) {
+  context.print(fmt::format("\n{} {}: {} of {} shapes measured, {} unseen ones checked\n", op, r.key,
+                            std::min(r.points.size(), r.shapes_planned), r.shapes_planned, r.checked));
+  for (size_t i = 0; i < r.table.rules.size(); ++i) {
+    const Rule& rule = r.table.rules[i];
+    context.print(fmt::format("  {} {}\n", i < r.new_rules ? "new    " : "default", rule_text(rule)));
+    if (!rule.evidence.empty()) {
+      context.print(fmt::format("          {}\n", rule.evidence));
+    }
+  }
+  if (!r.points.empty()) {
+    context.print(fmt::format(
+        "  regret against the best per shape: median {:.1f} %, p95 {:.1f} %, max {:.1f} % (defaults: median {:.1f} %, "
+        "max {:.1f} %); worst against the default {:+.1f} %\n",
+        100 * r.fit.regret_median, 100 * r.fit.regret_p95, 100 * r.fit.regret_max, 100 * r.fit.default_regret_median,
+        100 * r.fit.default_regret_max, 100 * (r.worst_ratio - 1)));
+  }
+}
+
+void print_report(CliContext& context, const std::string& op, const TuneReport& report) {
+  context.show_progress("");
+  for (const KeyReport& key : report.keys) {
+    print_key(context, op, key);
+  }
+  for (const JournalEntry& e : report.quarantined) {
+    context.print(
+        fmt::format("quarantined: {} {} {} {}: {}\n", e.op, e.key, shape_label(e.shape), e.candidate.text(), e.reason));
+  }
+  for (const std::string& line : report.skipped) {
+    context.print(fmt::format("skipped: {}\n", line));
+  }
+  context.print(fmt::format("{} timings, {} more from the journal\n", report.timings, report.reused));
+  if (!report.complete) {
+    context.print("not complete: what was not measured keeps the defaults; run again to go on\n");
+  }
+}
+
+void add_made_by(CliContext& context, const DeviceInfo& device, const std::string& date, TuneReport& report) {
+  std::map<std::string, std::string> made_by = {{"cudabk", CUDABK_VERSION}, {"date", date}};
+  if (!device.driver_text.empty()) {
+    made_by["driver"] = device.driver_text;
+  }
+  const DeviceOptions& d = context.device_options;
+  KernelCompiler compiler({d.cache_dir, d.cache_limit_bytes, d.toolkit_dir});
+  if (const Result<std::string> version = compiler.compiler_version(); version.ok()) {
+    made_by["cuda"] = *version;
+  }
+  report.profile.made_by = made_by;
+  report.changes.made_by = made_by;
+}
+
+Status write_profile(CliContext& context, const TuneFlags& flags, const DeviceInfo& device, const TuneReport& report) {
+  if (!flags.json.empty()) {
+    CUDABK_TRY(context.write_document(flags.json, profile_to_json(report.profile)));
+  }
+  if (flags.dry_run) {
+    context.print("nothing written (--dry-run)\n");
+    return success();
+  }
+  std::string path = flags.write;
+  if (path.empty()) {
+    if (context.profile_dir.empty()) {
+      return invalid("there is no folder for profiles (HOME is not set): name a file with --write");
+    }
+    path = context.profile_dir + "/" + profile_file_name(device);
+  }
+  CUDABK_ASSIGN(const Profile written, update_profile_file(path, report.profile, report.changes, family_set()));
+  for (const std::string& warning : written.warnings) {
+    context.notice("warning: " + warning);
+  }
+  context.print(fmt::format("written: {}\n", path));
+  return success();
+}
+
+// The defaults that tuning starts from and measures against: not what an earlier run wrote for this user.
+Result<Profile> base_profile(CliContext& context, const DeviceInfo& device) {
+  CUDABK_ASSIGN(const Profile found, find_profile(device, context.profile_file, "", family_set()));
+  return without_tuned_rules(found);
+}
+
+Status list(CliContext& context, const TuneOptions& options) {
+  for (const std::string& key : options.keys) {
+    for (const TuneShape& shape : options.shapes) {
+      context.print(fmt::format("{} {} {}\n", options.op, key, shape_label(shape)));
+    }
+    for (const TuneShape& shape : options.unseen) {
+      context.print(fmt::format("{} {} {} (checked after the fit)\n", options.op, key, shape_label(shape)));
+    }
+  }
+  return success();
+}
+
+// This command again, as a child that announces each candidate in the journal.
+Status run_isolated(CliContext& context, const TuneFlags& flags, const std::string& journal) {
+  SuperviseOptions options;
+  options.command = {"/proc/self/exe"};
+  for (const std::string& word : context.arguments) {
+    if (word != "--isolate") {
+      options.command.push_back(word);
+    }
+  }
+  options.command.push_back("--announce");
+  if (flags.fresh) {  // only the first child starts afresh
+    CUDABK_ASSIGN(const Journal emptied, Journal::open(journal, true));
+    std::erase(options.command, "--fresh");
+  }
+  options.environment = environ;
+  options.journal = journal;
+  CUDABK_ASSIGN(options.hang_s, parse_duration_s(flags.hang));
+  options.interrupted = &CliContext::interrupted();
+  options.notice = [&context](std::string_view line) { context.notice(line); };
+  CUDABK_ASSIGN(const int status, supervise(options));
+  const std::pair<int, ErrorKind> kinds[] = {{2, ErrorKind::kInvalid},      {3, ErrorKind::kInconclusive},
+                                             {4, ErrorKind::kNothing},      {5, ErrorKind::kWrongOutput},
+                                             {6, ErrorKind::kUnfit},        {70, ErrorKind::kInternal},
+                                             {130, ErrorKind::kInterrupted}};
+  for (const auto& [code, kind] : kinds) {
+    if (status == code) {
+      context.note(kind);  // the child has said why
+    }
+  }
+  return success();
+}
+
+Status run(CliContext& context, const TuneFlags& flags) {
+  CUDABK_ASSIGN(const OpDef* op, find_op(flags.target));
+  CUDABK_ASSIGN(Device * device, context.device());
+  const DeviceInfo& info = device->info();
+  CUDABK_ASSIGN(const TuneOptions options, options_of(context, flags, *op, info));
+  if (flags.list) {
+    return list(context, options);
+  }
+  const std::string journal_file = flags.journal.empty() ? default_journal(context, info) : flags.journal;
+  if (flags.isolate) {
+    return run_isolated(context, flags, journal_file);
+  }
+  CUDABK_ASSIGN(const Profile base, base_profile(context, info));
+  CUDABK_ASSIGN(Journal journal, Journal::open(journal_file, flags.fresh));
+  CUDABK_ASSIGN(const auto factory, DeviceBenchFactory::create(*device, *op, base, flags.seed));
+  context.print(fmt::format("{} ({}), {} SMs; defaults: {}; journal: {} ({} entries)\n", info.name, info.arch,
+                            info.sm_count, base.source, journal_file, journal.size()));
+  if (info.emulated) {
+    context.print("times are the emulator's: the profile is for the emulated device only\n");
+  }
+  Result<TuneReport> report = tune(*factory, base, journal, options);
+  if (!report.ok()) {
+    context.show_progress("");
+    return std::move(report).error();
+  }
+  add_made_by(context, info, options.date, *report);
+  print_report(context, options.op, *report);
+  const bool wrong = std::any_of(report->quarantined.begin(), report->quarantined.end(),
+                                 [](const JournalEntry& e) { return e.reason.find("NMSE") != std::string::npos; });
+  if (wrong) {
+    context.note(ErrorKind::kWrongOutput);
+  }
+  if (CliContext::interrupted()) {
+    context.note(ErrorKind::kInterrupted);
+  }
+  return write_profile(context, flags, info, *report);
+}
+
+}  // namespace
+
+void add_tune_command(CLI::App& app, CliContext& context) {
+  auto flags = std::make_shared<TuneFlags>();
+  CLI::App* command = app.add_subcommand("tune", "search variants, confirm finalists, fit and write a profile");
+  command->add_option("target", flags->target, "the op to tune (default mulmat)");
+  command->add_option("--type", flags->types, "types, e.g. q4_K,f16 (default: all; one on the emulated device)");
+  command->add_option("-m", flags->m, "rows of the weights");
+  command->add_option("-n", flags->n, "columns");
+  command->add_option("-k", flags->k, "length of a weight row");
+  command->add_option("--shapes", flags->shapes, "the matrices of real models (`cudabk list shapes`)");
+  command->add_option("--strategy", flags->strategy, "halving (default), exhaustive");
+  command->add_option("--top", flags->top, "finalists per shape (4)")->check(CLI::Range(1, 64));
+  command->add_option("--confirm", flags->confirm, "paired rounds per finalist (20)")->check(CLI::Range(6, 1000));
+  command->add_option("--margin", flags->margin, "by which a finalist must beat the default (1%)");
+  command->add_option("--regret", flags->regret, "that a rule may cost against the best of a shape (3%)");
+  command->add_option("--budget", flags->budget, "for the whole command, e.g. 10m");
+  command->add_flag("--no-check", flags->no_check, "do not measure unseen shapes after the fit");
+  command->add_flag("--isolate", flags->isolate, "in a child process, restarted when a candidate brings it down");
+  command->add_option("--hang", flags->hang, "--isolate: a candidate that takes longer is killed (120s)");
+  command->add_option("--journal", flags->journal, "file with every timing (default: in the cache folder)");
+  command->add_flag("--fresh,!--resume", flags->fresh, "forget the journal's earlier timings (default: resume)");
+  command->add_option("--seed", flags->seed, "of the random data (42)");
+  command->add_option("--write", flags->write, "profile to write or merge into (default: this user's)");
+  command->add_flag("--dry-run", flags->dry_run, "write nothing");
+  command->add_flag("--list", flags->list, "only list the shapes");
+  command->add_flag("--announce", flags->announce, "")->group("");
+  add_output_option(*command, context, "--json", flags->json, "the profile");
+  set_handler(*command, context, [flags](CliContext& c) { return run(c, *flags); });
+}
+
+}  // namespace cudabk::cli

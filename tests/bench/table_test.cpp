@@ -1,0 +1,44 @@
+#include "bench/table.h"
+
+#include <gtest/gtest.h>
+
+#include "bench/report_row.h"
+
+namespace cudabk {
+namespace {
+
+TEST(Table, AlignsNumbersRightAndWordsLeft) {
+  TextTable table({{"type", false}, {"n", true, 4}, {"time", true}});
+  EXPECT_EQ(table.header(), "type     n  time\n----  ----  ----\n");
+  EXPECT_EQ(table.row({"q8_0", "16", "1 ns"}), "q8_0    16  1 ns\n");
+}
+
+TEST(Table, CountsCharactersNotBytes) {
+  EXPECT_EQ(display_width("11.4 µs"), 7U);
+  TextTable table({{"time", true, 8}, {"x", false}});
+  EXPECT_EQ(table.row({"11.4 µs", "y"}), " 11.4 µs  y\n");
+}
+
+TEST(Table, HasNoTrailingBlanks) {
+  TextTable table({{"a", false, 5}, {"remarks", false}});
+  EXPECT_EQ(table.row({"1", ""}), "1\n");
+}
+
+TEST(Table, LongCellsPushOn) {
+  TextTable table({{"a", true}, {"b", true}});
+  EXPECT_EQ(table.row({"12345", "6"}), "12345  6\n");
+  table.widen(1, "123");
+  EXPECT_EQ(table.row({"1", "6"}), "1    6\n");
+}
+
+TEST(Figures, KeepThreeDigits) {
+  EXPECT_EQ(format_figure(1.2345), "1.23");
+  EXPECT_EQ(format_figure(12.345), "12.3");
+  EXPECT_EQ(format_figure(1234.5), "1234");
+  EXPECT_EQ(format_figure(0), "0.00");
+  EXPECT_EQ(format_figure(0.00123), "0.00123");
+  EXPECT_EQ(format_figure(std::numeric_limits<double>::quiet_NaN()), "-");
+}
+
+}  // namespace
+}  // namespace cudabk

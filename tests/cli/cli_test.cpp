@@ -1,0 +1,259 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "bench/result.h"
+#include "core/file.h"
+#include "json_schema.h"
+#include "process.h"
+
+namespace cudabk::test {
+namespace {
+
+using Json = nlohmann::json;
+
+// One small case, few samples.
+std::vector<std::string> small_bench(std::vector<std::string> more = {}) {
+  std::vector<std::string> words{"bench", "mulmat", "--type", "q4_K",          "-m", "32",         "-k",
+                                 "256",   "-n",     "1",      "--max-samples", "3",  "--max-time", "200ms"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+size_t lines_in(const std::string& text) { return static_cast<size_t>(std::count(text.begin(), text.end(), '\n')); }
+
+std::string last_line(const std::string& text) {
+  const size_t end = text.find_last_not_of('\n');
+  const size_t begin = text.rfind('\n', end);
+  return text.substr(begin + 1, end - begin);
+}
+
+void expect_valid(const std::string& document) {
+  const Json json = Json::parse(document, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << document;
+  const std::vector<std::string> faults = SchemaChecker(Json::parse(*read_file(CUDABK_SCHEMA))).check(json);
+  for (const std::string& fault : faults) {
+    ADD_FAILURE() << fault;
+  }
+  EXPECT_EQ(json["digest"], *digest_of_result(document));
+}
+
+std::string temporary(const std::string& name) {
+  return (std::filesystem::temp_directory_path() / ("cudabk_cli_test_" + std::to_string(getpid()) + name)).string();
+}
+
+TEST(Cli, HelpAndVersionExitZero) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"--help"},
+                                                                                     {"--version"},
+                                                                                     {"bench", "--help"},
+                                                                                     {"test", "--help"},
+                                                                                     {"list", "--help"},
+                                                                                     {"info", "--help"}}) {
+    const ProcessResult r = run_cudabk(words);
+    EXPECT_EQ(r.status, 0) << words[0] << r.err;
+    EXPECT_FALSE(r.out.empty());
+    EXPECT_EQ(r.err, "");
+  }
+  EXPECT_NE(run_cudabk({"bench", "--help"}).out.find("cudabk bench mulmat --type q4_K"), std::string::npos);
+}
+
+struct BadInput {
+  std::vector<std::string> words;
+  int status;
+  const char* expected;  // in the error line
+};
+
+TEST(Cli, BadInputIsOneLineAndAStatus) {
+  const BadInput table[] = {
+      {{}, 2, "commands: "},
+      {{"benhc"}, 2, "did you mean bench?"},
+      {{"bench"}, 2, "ops: mul_mat (mulmat)"},
+      {{"bench", "mulmatt"}, 2, "mulmat"},
+      {{"bench", "mulmat", "--typ", "q4_K"}, 2, "did you mean --type?"},
+      {{"bench", "mulmat", "--type", "q9_K"}, 2, "valid: f32"},
+      {{"bench", "mulmat", "--type", "q4_K", "-k", "100"}, 2, "not a multiple of 256"},
+      {{"bench", "mulmat", "-m", "-4"}, 2, "negative"},
+      {{"bench", "mulmat", "-n", ""}, 2, "-n"},
+      {{"bench", "mulmat", "-m", "99999999999999999999"}, 2, "2^63"},
+      {{"bench", "mulmat", "-m", "9223372036854775807"}, 2, "outside"},
+      {{"bench", "mulmat", "-m", "2147483647", "-n", "2147483647", "-k", "2147483392", "--axis", "b2=2147483647"},
+       2,
+       ""},
+      {{"bench", "mulmat", "--launch", "sometimes"}, 2, "--launch"},
+      {{"bench", "mulmat", "--variant", "mmvx"}, 2, "mmvq"},
+      {{"bench", "mulmat", "--shapes", "gpt-9"}, 2, "llama-3.1-8b"},
+      {{"bench", "mulmat", "--dist", "cauchy"}, 2, "--dist"},
+      {{"bench", "mulmat", "--no-fuse", "magic"}, 2, "rms_norm_mul"},
+      {{"bench", "mulmat", "--precision", "x"}, 2, "--precision"},
+      {{"bench", "mulmat", "--max-time", "soon"}, 2, "--max-time"},
+      {{"bench", "mulmat", "--filter", "("}, 2, "regular expression"},
+      {{"bench", "mulmat", "--filter", "nothing like this"}, 4, "nothing selected"},
+      {{"bench", "--suite", "smok"}, 2, "smoke"},
+      {{"bench", "mulmat", "--device", "tpu:0"}, 2, "tpu"},
+      {{"bench", "mulmat", "--json", "-", "--csv", "-"}, 2, "stdout"},
+      {{"bench", "mulmat", "--profile", "/no/such/file.json"}, 2, "/no/such/file.json"},
+      {{"test", "mulmatt"}, 2, "rms_norm"},
+      {{"test", "mulmat", "--type", "q9_K"}, 2, "valid: f32"},
+      {{"test", "mulmat", "--filter", "nothing like this"}, 4, "nothing selected"},
+      {{"list"}, 2, ""},
+      {{"list", "opps"}, 2, "ops, types"},
+  };
+  for (const BadInput& bad : table) {
+    const ProcessResult r = run_cudabk(bad.words);
+    std::string command;
+    for (const std::string& word : bad.words) {
+      command += word + " ";
+    }
+    EXPECT_EQ(r.status, bad.status) << command << r.err;
+    EXPECT_EQ(lines_in(r.err), 1U) << command << r.err;
+    EXPECT_EQ(r.err.rfind("error: ", 0), 0U) << command << r.err;
+    EXPECT_NE(r.err.find(bad.expected), std::string::npos) << command << r.err;
+    EXPECT_EQ(r.out, "") << command;
+  }
+}
+
+TEST(Cli, AMissingGpuIsUnfit) {
+  const ProcessResult r = run_cudabk(small_bench({"--device", "cuda:0"}), {{{"CUDA_VISIBLE_DEVICES", ""}}});
+  EXPECT_EQ(r.status, 6) << r.err;
+  EXPECT_EQ(r.err.rfind("error: ", 0), 0U) << r.err;
+  EXPECT_EQ(run_cudabk({"info", "--check"}).status, 6);
+}
+
+TEST(Cli, WithoutAGpuTheEmulatedDeviceServesWithANotice) {
+  const ProcessResult r = run_cudabk(small_bench({"--device", "auto"}), {{{"CUDA_VISIBLE_DEVICES", ""}}});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(lines_in(r.err), 1U) << r.err;
+  EXPECT_NE(r.err.find("emulated"), std::string::npos);
+}
+
+TEST(Cli, BenchPrintsARowPerCase) {
+  const ProcessResult r = run_cudabk(small_bench({"-n", "1,8"}));
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("GB/s"), std::string::npos);
+  EXPECT_NE(r.out.find("mmvq"), std::string::npos) << r.out;
+}
+
+TEST(Cli, StdoutHoldsOnlyTheDocument) {
+  for (const char* locale : {"C", "de_DE.UTF-8"}) {
+    const ProcessResult r = run_cudabk(small_bench({"--json", "-", "-v"}), {{{"LC_ALL", locale}, {"LANG", locale}}});
+    EXPECT_EQ(r.status, 0) << r.err;
+    expect_valid(r.out);
+    EXPECT_NE(r.err.find("GB/s"), std::string::npos);  // the table goes to stderr
+    const Json json = Json::parse(r.out);
+    ASSERT_EQ(json["cases"].size(), 1U);
+    EXPECT_EQ(json["cases"][0]["status"], "ok");
+    EXPECT_TRUE(json["cases"][0]["check"]["passed"].get<bool>());
+    EXPECT_GT(json["cases"][0]["figures"]["time_ns"].get<double>(), 0);
+    EXPECT_FALSE(json["cases"][0]["kernels"].empty());
+  }
+  const ProcessResult csv = run_cudabk(small_bench({"--csv", "-"}));
+  EXPECT_EQ(csv.out.rfind("target,", 0), 0U);
+  EXPECT_EQ(lines_in(csv.out), 2U) << csv.out;
+}
+
+TEST(Cli, SeveralOutputsAtOnce) {
+  const std::string json = temporary(".json"), csv = temporary(".csv"), md = temporary(".md"), xml = temporary(".xml");
+  const ProcessResult r = run_cudabk(small_bench({"--json", json, "--csv", csv, "--md", md, "--junit", xml}));
+  EXPECT_EQ(r.status, 0) << r.err;
+  expect_valid(*read_file(json));
+  for (const std::string& file : {json, csv, md, xml}) {
+    EXPECT_TRUE(std::filesystem::exists(file)) << file;
+    std::filesystem::remove(file);
+  }
+}
+
+TEST(Cli, ARowsCommandReproducesIt) {
+  const ProcessResult r = run_cudabk(small_bench({"--json", "-", "--launch", "eager", "--seed", "7"}));
+  const Json row = Json::parse(r.out)["cases"][0];
+  std::vector<std::string> words;
+  const std::string command = row["command"].get<std::string>();
+  for (size_t begin = command.find(' ') + 1; begin < command.size();) {
+    const size_t end = std::min(command.find(' ', begin), command.size());
+    words.push_back(command.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  words.insert(words.end(), {"--json", "-", "--max-samples", "2"});
+  const ProcessResult again = run_cudabk(words);
+  ASSERT_EQ(again.status, 0) << command << again.err;
+  const Json other = Json::parse(again.out)["cases"][0];
+  EXPECT_EQ(other["key"], row["key"]);
+  EXPECT_EQ(other["check"]["nmse"], row["check"]["nmse"]);  // the same data
+}
+
+TEST(Cli, InterruptKeepsWhatIsDone) {
+  const std::string json = temporary("_interrupted.json");
+  ProcessOptions options;
+  options.interrupt_when = "mmvq";  // the first row
+  const ProcessResult r = run_cudabk({"bench", "mulmat", "-m", "64", "-k", "512", "-n", "1:400", "--json", json,
+                                      "--max-samples", "3", "--max-time", "100ms"},
+                                     options);
+  EXPECT_EQ(r.status, 130) << r.err;
+  const Result<std::string> text = read_file(json);
+  ASSERT_TRUE(text.ok());
+  expect_valid(*text);
+  const Json document = Json::parse(*text);
+  EXPECT_FALSE(document["complete"].get<bool>());
+  EXPECT_GE(document["cases"].size(), 1U);
+  EXPECT_LT(document["cases"].size(), 400U);
+  std::filesystem::remove(json);
+}
+
+TEST(Cli, TestComparesWithTheReference) {
+  const ProcessResult r = run_cudabk({"test", "mulmat", "--type", "q4_K", "-n", "1", "-m", "16", "--json", "-"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  expect_valid(r.out);
+  EXPECT_NE(r.err.find("seed 42"), std::string::npos);
+  const Json document = Json::parse(r.out);
+  size_t compared = 0;
+  for (const Json& row : document["cases"]) {
+    compared += row["status"] == "ok" && row["check"]["elements"].get<int64_t>() > 0 ? 1 : 0;
+  }
+  EXPECT_GT(compared, 3U);
+}
+
+TEST(Cli, FusionGraphsPass) {
+  const ProcessResult r = run_cudabk({"test", "fusion", "--variant", "auto"});
+  EXPECT_EQ(r.status, 0) << r.out << r.err;
+  EXPECT_NE(r.out.find("fusion"), std::string::npos);
+}
+
+TEST(Cli, ListsAndInfo) {
+  for (const char* what : {"ops", "types", "variants", "suites", "shapes", "fusions"}) {
+    const ProcessResult text = run_cudabk({"list", what});
+    EXPECT_EQ(text.status, 0) << what << text.err;
+    EXPECT_GT(lines_in(text.out), 2U) << what;
+    const ProcessResult json = run_cudabk({"list", what, "--json", "-"});
+    EXPECT_EQ(json.status, 0) << what << json.err;
+    EXPECT_FALSE(Json::parse(json.out)["entries"].empty()) << what;
+  }
+  const ProcessResult info = run_cudabk({"info", "--json", "-"});
+  EXPECT_EQ(info.status, 0) << info.err;
+  EXPECT_EQ(Json::parse(info.out)["schema"], "cudabk-info/1");
+}
+
+TEST(Cli, ColorsOnlyWhenAskedFor) {
+  const ProcessResult plain = run_cudabk(small_bench());
+  EXPECT_EQ(plain.out.find('\x1b'), std::string::npos);
+  EXPECT_EQ(plain.err.find('\x1b'), std::string::npos);
+  const ProcessResult off = run_cudabk(small_bench(), {{{"NO_COLOR", "1"}}});
+  EXPECT_EQ(off.out.find('\x1b'), std::string::npos);
+}
+
+TEST(Cli, QuietSaysNothingOnStderr) {
+  const ProcessResult r = run_cudabk(small_bench({"--quiet"}));
+  EXPECT_EQ(r.status, 0);
+  EXPECT_EQ(r.err, "");
+}
+
+TEST(Cli, ListOfCasesRunsNothing) {
+  const ProcessResult r = run_cudabk({"bench", "mulmat", "--type", "q4_K,q6_K", "-n", "1:4*2", "--list"});
+  EXPECT_EQ(r.status, 0);
+  EXPECT_EQ(lines_in(r.out), 6U) << r.out;
+  EXPECT_EQ(last_line(r.out).rfind("mul_mat type=q6_K m=256 n=4", 0), 0U) << r.out;
+}
+
+}  // namespace
+}  // namespace cudabk::test
