@@ -87,7 +87,7 @@ CaseStatus status_of_error(const Error& error) {
     case ErrorKind::kInvalid:
       return CaseStatus::kUnsupported;
     case ErrorKind::kInconclusive:
-      return error.message.find("throttl") != std::string::npos ? CaseStatus::kThrottled : CaseStatus::kNoSamples;
+      return error.message.find("clock fell") != std::string::npos ? CaseStatus::kThrottled : CaseStatus::kNoSamples;
     case ErrorKind::kWrongOutput:
       return CaseStatus::kWrong;
     case ErrorKind::kUnfit:

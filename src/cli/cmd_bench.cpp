@@ -93,14 +93,21 @@ void print_list(CliContext& context, const std::vector<BenchCase>& cases) {
 }
 
 void note_rows(CliContext& context, const RunResult& run) {
-  size_t usable = 0;
+  constexpr size_t kMaxLines = 5;
+  size_t usable = 0, failed = 0;
   for (const CaseResult& result : run.cases) {
     if (result.status == CaseStatus::kOk) {
       ++usable;
     } else if (result.status != CaseStatus::kUnsupported) {
-      context.note_error({*error_kind_of(result.status),
-                          fmt::format("{}: {}: {}", result.key, status_name(result.status), result.message)});
+      const ErrorKind kind = *error_kind_of(result.status);
+      if (++failed <= kMaxLines) {
+        context.note_error({kind, fmt::format("{}: {}: {}", result.key, status_name(result.status), result.message)});
+      }
+      context.note(kind);
     }
+  }
+  if (failed > kMaxLines) {
+    context.notice(fmt::format("... and {} more", failed - kMaxLines));
   }
   if (!run.complete) {
     context.notice("incomplete: " + run.incomplete_reason);
