@@ -61,7 +61,7 @@ RowLayout::RowLayout(const std::vector<BenchCase>& cases, bool traced) : traced_
 RowLayout::RowLayout(const std::vector<CaseResult>& results) {
   std::vector<Key> keys;
   for (const CaseResult& r : results) {
-    keys.push_back({r.params, r.note, r.variant, r.launch, r.fusion, r.cache});
+    keys.push_back({r.target, r.params, r.note, r.variant, r.launch, r.fusion, r.cache});
     traced_ = traced_ || r.kernel_ns.has_value();
   }
   decide(keys);
@@ -80,6 +80,7 @@ void RowLayout::decide(const std::vector<Key>& keys) {
       seen[name].insert(value);
     }
     show_note_ = show_note_ || !key.note.empty();
+    show_target_ = show_target_ || key.target != keys.front().target;
   }
   for (const std::string& name : order) {
     const std::set<std::string>& values = seen[name];
@@ -110,7 +111,11 @@ void RowLayout::decide(const std::vector<Key>& keys) {
 }
 
 std::vector<Column> RowLayout::columns() const {
-  std::vector<Column> columns = axes_;
+  std::vector<Column> columns;
+  if (show_target_) {
+    columns.push_back({"op", false, 8});
+  }
+  columns.insert(columns.end(), axes_.begin(), axes_.end());
   if (show_note_) {
     columns.push_back({"shape", false, 11});
   }
@@ -139,6 +144,9 @@ std::vector<Column> RowLayout::columns() const {
 
 std::vector<std::string> RowLayout::cells(const CaseResult& result, const RunLimits& limits) const {
   std::vector<std::string> cells;
+  if (show_target_) {
+    cells.push_back(result.target);
+  }
   for (const Column& axis : axes_) {
     cells.push_back(result.params.get(axis.header));
   }

@@ -12,9 +12,9 @@ namespace cudabk {
 
 class RowLayout {
  public:
-  // Columns for these cases: an axis or mode that is the same everywhere stays out of the table (see `common()`),
-  // except the type and the sizes.
-  // `traced`: with a column for the kernels' own time.
+  // Columns for these cases (one for the op only where there are several): an axis or mode that is the same everywhere
+  // stays out of the table (see `common()`), except the type and the sizes. `traced`: with a column for the kernels'
+  // own time.
   RowLayout(const std::vector<BenchCase>& cases, bool traced);
   explicit RowLayout(const std::vector<CaseResult>& results);
 
@@ -24,13 +24,15 @@ class RowLayout {
 
  private:
   struct Key {
+    std::string target;
     CaseParams params;
     std::string note, variant, launch, fusion, cache;
   };
   void decide(const std::vector<Key>& keys);
 
   std::vector<Column> axes_;
-  bool traced_ = false, show_note_ = false, show_launch_ = false, show_fusion_ = false, show_cache_ = false;
+  bool traced_ = false, show_target_ = false, show_note_ = false, show_launch_ = false, show_fusion_ = false,
+       show_cache_ = false;
   std::string common_;
 };
 

@@ -1,6 +1,7 @@
 // cudabk bench: measure one family of cases, or a named set.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -19,7 +20,9 @@ namespace {
 class TableObserver final : public RunObserver {
  public:
   TableObserver(CliContext& context, const std::vector<BenchCase>& cases, bool traced)
-      : context_(context), layout_(cases, traced), table_(layout_.columns()) {}
+      : context_(context), layout_(cases, traced), table_(layout_.columns()) {
+    breakdown_ = std::all_of(cases.begin(), cases.end(), [](const BenchCase& c) { return c.op == &layer_target(); });
+  }
 
   void limits_known(const RunEnvironment& environment, const RunLimits& limits) override {
     limits_ = limits;
@@ -47,7 +50,7 @@ class TableObserver final : public RunObserver {
       line = "\x1b[31m" + line.substr(0, line.size() - 1) + "\x1b[0m\n";
     }
     context_.print(line);
-    if (result.target == layer_target().name() || context_.verbose) {
+    if (breakdown_ || context_.verbose) {
       context_.print(breakdown_text(result));
     }
   }
@@ -68,6 +71,7 @@ class TableObserver final : public RunObserver {
   CliContext& context_;
   RowLayout layout_;
   TextTable table_;
+  bool breakdown_ = false;  // after every row: for runs of layers
   RunLimits limits_;
 };
 
