@@ -301,7 +301,8 @@ Status CaseRunner::trace(Prepared& prepared, CaseResult& row) {
   }
   const TraceReport& report = *traced;
   if (report.launches.empty()) {
-    row.flags.emplace_back("not traced");
+    row.flags.push_back(fmt::format("not traced: {} of {} records matched, {} belong to no launch", report.delivered,
+                                    report.expected, report.unmatched));
     return success();
   }
   if (report.flagged) {
