@@ -52,8 +52,8 @@ std::string format_figure(double value, int digits) {
 RowLayout::RowLayout(const std::vector<BenchCase>& cases, bool traced) : traced_(traced) {
   std::vector<Key> keys;
   for (const BenchCase& c : cases) {
-    keys.push_back(
-        {c.params, c.note, c.variant.text(), launch_name(c.launch), c.fusion ? "on" : "off", c.cold ? "cold" : "hot"});
+    keys.push_back({c.target, c.params, c.note, c.variant.text(), launch_name(c.launch), c.fusion ? "on" : "off",
+                    c.cold ? "cold" : "hot"});
   }
   decide(keys);
 }
