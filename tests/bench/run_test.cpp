@@ -87,7 +87,8 @@ TEST(Run, VerifiesThenTimes) {
   EXPECT_EQ(row.status, CaseStatus::kOk) << row.message;
   EXPECT_TRUE(run.complete);
   EXPECT_TRUE(row.check.done && row.check.passed);
-  EXPECT_EQ(row.check.elements, CorruptingDevice::kRows);
+  EXPECT_EQ(row.copies, 2);
+  EXPECT_EQ(row.check.elements, 2 * CorruptingDevice::kRows);  // the first and the last op of the replay
   EXPECT_GE(row.samples_ns.size(), 2U);
   EXPECT_EQ(row.launches, 2);
   EXPECT_EQ(row.breakdown.size(), 2U);
