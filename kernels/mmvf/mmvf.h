@@ -9,13 +9,13 @@
 namespace cudabk {
 
 template <DType W, DType X, int Cols, int Rows, int Vec>
-void accumulate_floats(float (&sum)[Rows][Cols], const uint8_t* const (&rows)[Rows], const uint8_t* const (&xs)[Cols],
+void accumulate_floats(float (&sum)[Cols][Rows], const uint8_t* const (&rows)[Rows], const uint8_t* const (&xs)[Cols],
                        int64_t i) {
   if constexpr (Vec == 1) {
     for (int c = 0; c < Cols; ++c) {
       const float x = load_float<X>(xs[c] + i * block_bytes(X));
       for (int r = 0; r < Rows; ++r) {
-        sum[r][c] = fma_f(load_float<W>(rows[r] + i * block_bytes(W)), x, sum[r][c]);
+        sum[c][r] = fma_f(load_float<W>(rows[r] + i * block_bytes(W)), x, sum[c][r]);
       }
     }
   } else {
@@ -28,7 +28,7 @@ void accumulate_floats(float (&sum)[Rows][Cols], const uint8_t* const (&rows)[Ro
       load_floats<X>(xs[c] + i * block_bytes(X), x);
       for (int r = 0; r < Rows; ++r) {
         for (int v = 0; v < Vec; ++v) {
-          sum[r][c] = fma_f(w[r][v], x[v], sum[r][c]);
+          sum[c][r] = fma_f(w[r][v], x[v], sum[c][r]);
         }
       }
     }
@@ -50,7 +50,7 @@ KERNEL(mmvf, Warps* kWarpSize)(MmvfArgs a) {
     for (int c = 0; c < Cols; ++c) {
       xs[c] = x + (col0 + c < a.n ? col0 + c : a.n - 1) * a.x_col_stride;
     }
-    float sum[Rows][Cols] = {};
+    float sum[Cols][Rows] = {};
     for (int64_t i = static_cast<int64_t>(thread_x()) * Vec; i < a.k; i += Warps * kWarpSize * Vec) {
       accumulate_floats<W, X, Cols, Rows, Vec>(sum, rows, xs, i);
     }

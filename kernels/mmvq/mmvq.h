@@ -7,20 +7,38 @@
 
 namespace cudabk {
 
-// A lane's slice of the activations of one column: first chunk and first scale, the rest 32 places apart.
+// A lane's slice of one column's activations, in registers.
+template <class F>
+struct ActivationSlice {
+  u32x4 codes[F::kShape.chunks()];
+  ActivationScale scales[F::kShape.runs];
+};
+
+// Where a lane reads one column: its first chunk and scale, the rest 32 places apart.
 struct ActivationCursor {
   const u32x4* codes;
   const ActivationScale* scales;
 };
 
+template <class F>
+ActivationSlice<F> load_activations(ActivationCursor x) {
+  ActivationSlice<F> s;
+  for (int i = 0; i < F::kShape.chunks(); ++i) {
+    s.codes[i] = load_readonly(x.codes + i * kWarpSize);
+  }
+  for (int run = 0; run < F::kShape.runs; ++run) {
+    s.scales[run] = load_readonly(x.scales + run * kWarpSize);
+  }
+  return s;
+}
+
 // One run of weights times the same run of activations.
 template <class F>
-float dot_run(const Codes<F::kShape.run_length>& w, f32x2 scale, ActivationCursor x, int run) {
+float dot_run(const Codes<F::kShape.run_length>& w, f32x2 scale, const ActivationSlice<F>& x, int run) {
   constexpr int kChunks = F::kShape.run_length / 16;
-  const ActivationScale s = load_readonly(x.scales + run * kWarpSize);
   int sum = 0;
   for (int i = 0; i < kChunks; ++i) {
-    const u32x4 four = load_readonly(x.codes + (run * kChunks + i) * kWarpSize);
+    const u32x4 four = x.codes[run * kChunks + i];
     const uint32_t words[4] = {four.x, four.y, four.z, four.w};
     for (int j = 0; j < 4; ++j) {
       const uint32_t codes = w.words[4 * i + j];
@@ -29,21 +47,14 @@ float dot_run(const Codes<F::kShape.run_length>& w, f32x2 scale, ActivationCurso
     }
   }
   const float value = scale.x * static_cast<float>(sum);
-  return (F::kHasOffset ? fma_f(scale.y, s.sum, value) : value) * s.d;
+  return (F::kHasOffset ? fma_f(scale.y, x.scales[run].sum, value) : value) * x.scales[run].d;
 }
 
-// `code_row`, `scale_row`: distance between columns, in chunks and scales.
-template <class F, int Cols, int Rows>
-void accumulate(float (&sum)[Rows][Cols], const typename F::Slice (&w)[Rows], int part, ActivationCursor x,
-                const int (&columns)[Cols], int code_row, int scale_row) {
-  for (int run = 0; run < F::kShape.runs; ++run) {
-    for (int r = 0; r < Rows; ++r) {
-      const Codes<F::kShape.run_length> codes = F::codes(w[r], run);
-      const f32x2 scale = F::scale(w[r], part, run);
-      for (int c = 0; c < Cols; ++c) {
-        const ActivationCursor column{x.codes + columns[c] * code_row, x.scales + columns[c] * scale_row};
-        sum[r][c] += dot_run<F>(codes, scale, column, run);
-      }
+template <class F, int Rows>
+void accumulate_column(float (&sum)[Rows], const typename F::Slice (&w)[Rows], int part, const ActivationSlice<F>& x) {
+  for (int r = 0; r < Rows; ++r) {
+    for (int run = 0; run < F::kShape.runs; ++run) {
+      sum[r] += dot_run<F>(F::codes(w[r], run), F::scale(w[r], part, run), x, run);
     }
   }
 }
@@ -77,21 +88,35 @@ KERNEL(mmvq, Warps* kWarpSize)(MmvqArgs a) {
     ActivationCursor x{
         reinterpret_cast<const u32x4*>(a.codes) + column * code_row + warp() * kShape.chunks() * kWarpSize + lane(),
         a.scales + column * scale_row + warp() * kShape.runs * kWarpSize + lane()};
-    float sum[Rows][Cols] = {};
+    // With one column its activations are loaded a step ahead like the weights; with more they would not fit.
+    ActivationSlice<F> x_current = {}, x_next = {};
+    if (Cols == 1 && first < blocks) {
+      x_current = load_activations<F>(x);
+    }
+    float sum[Cols][Rows] = {};
 #pragma unroll Cols* Rows <= 2 ? 2 : 1
     for (int block = first; block < blocks; block += kBlocksPerStep) {
-      for (int r = 0; r < Rows; ++r) {
-        rows[r] += kBlocksPerStep * F::kBytes;
-        if (block + kBlocksPerStep < blocks) {
-          next[r] = F::load(rows[r], part);
+      const ActivationCursor x_here = x;
+      x.codes += Warps * kShape.chunks() * kWarpSize;
+      x.scales += Warps * kShape.runs * kWarpSize;
+      if (block + kBlocksPerStep < blocks) {
+        for (int r = 0; r < Rows; ++r) {
+          next[r] = F::load(rows[r] += kBlocksPerStep * F::kBytes, part);
+        }
+        if (Cols == 1) {
+          x_next = load_activations<F>(x);
         }
       }
-      accumulate<F, Cols, Rows>(sum, current, part, x, columns, code_row, scale_row);
+      for (int c = 0; c < Cols; ++c) {
+        if (Cols > 1) {
+          x_current = load_activations<F>({x_here.codes + columns[c] * code_row, x_here.scales + columns[c] * scale_row});
+        }
+        accumulate_column<F, Rows>(sum[c], current, part, x_current);
+      }
       for (int r = 0; r < Rows; ++r) {
         current[r] = next[r];
       }
-      x.codes += Warps * kShape.chunks() * kWarpSize;
-      x.scales += Warps * kShape.runs * kWarpSize;
+      x_current = x_next;
     }
     allow_next_kernel();
     store_sums<Cols, Warps, Rows>(sum, a.dst, {row0, col0, b, a.m, a.n}, a.epilogue);

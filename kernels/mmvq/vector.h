@@ -29,11 +29,11 @@ struct OutputTile {
 
 // Adds the partial sums of all lanes and warps in a fixed order and stores the Rows x Cols tile.
 template <int Cols, int Warps, int Rows>
-void store_sums(float (&sum)[Rows][Cols], float* dst, const OutputTile& tile, const EpilogueArgs& epilogue) {
+void store_sums(const float (&sum)[Cols][Rows], float* dst, const OutputTile& tile, const EpilogueArgs& epilogue) {
   float* partial = shared_memory<float>();  // [Warps][Rows * Cols]
   for (int r = 0; r < Rows; ++r) {
     for (int c = 0; c < Cols; ++c) {
-      const float total = warp_sum(sum[r][c]);
+      const float total = warp_sum(sum[c][r]);
       if (lane() == 0) {
         partial[(warp() * Rows + r) * Cols + c] = total;
       }

@@ -315,7 +315,8 @@ Status CaseRunner::trace(Prepared& prepared, CaseResult& row) {
   prepared.execution.reset();
   tracer_->forget_graphs();
   if (report.launches.empty()) {
-    row.flags.emplace_back("not traced");
+    row.flags.push_back(fmt::format("not traced: {} of {} records matched, {} belong to no launch", report.delivered,
+                                    report.expected, report.unmatched));
     return success();
   }
   if (report.flagged) {

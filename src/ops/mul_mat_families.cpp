@@ -65,7 +65,8 @@ Support blas_can_run(const Problem& p, const Config&, const DeviceInfo&) {
 }
 Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&) { return float_weights(p); }
 
-const std::vector<ConfigParam> kVectorParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 1}};
+const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 2}, {"rows", {1, 2, 4}, 2}};
+const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kTileParams = {
     {"tile_m", {32, 64, 128}, 64}, {"tile_n", {16, 32, 64, 128}, 32}, {"split", {1, 2, 4, 8}, 1}};
 
@@ -73,8 +74,8 @@ const std::vector<ConfigParam> kTileParams = {
 
 std::span<const Family> mul_mat_families() {
   static const std::vector<Family> kFamilies = {
-      {"mmvq", kVectorParams, mmvq_can_run},
-      {"mmvf", kVectorParams, mmvf_can_run},
+      {"mmvq", kMmvqParams, mmvq_can_run},
+      {"mmvf", kMmvfParams, mmvf_can_run},
       {"mmq", kTileParams, mmq_can_run},
       {"mmf", kTileParams, mmf_can_run},
       {"dequant_gemm", {}, dequant_gemm_can_run},

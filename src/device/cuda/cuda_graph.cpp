@@ -193,13 +193,16 @@ std::vector<void*> CudaGraph::native_nodes(size_t index) const {
   if (nodes_[index].captured == nullptr) {
     return {nodes_[index].node};
   }
+  // The child graph node holds its own copy of what was captured; the executable is cloned from that copy.
+  cudaGraph_t embedded = nullptr;
   size_t count = 0;
-  if (cudaGraphGetNodes(nodes_[index].captured, nullptr, &count) != cudaSuccess) {
+  if (cudaGraphChildGraphNodeGetGraph(nodes_[index].node, &embedded) != cudaSuccess ||
+      cudaGraphGetNodes(embedded, nullptr, &count) != cudaSuccess) {
     cudaGetLastError();
     return {};
   }
   std::vector<cudaGraphNode_t> nodes(count);
-  if (count > 0 && cudaGraphGetNodes(nodes_[index].captured, nodes.data(), &count) != cudaSuccess) {
+  if (count > 0 && cudaGraphGetNodes(embedded, nodes.data(), &count) != cudaSuccess) {
     cudaGetLastError();
     return {};
   }
