@@ -82,7 +82,30 @@ class Explainer {
         c.stale = !now.empty() && now != rule.code;
       }
     }
+    add_others(record, table, c);
     e_.choices.push_back(std::move(c));
+  }
+
+  void add_others(const ChoiceRecord& record, const Table& table, ExplainedChoice& c) {
+    const Result<const OpDef*> op = find_op(record.problem.op);
+    if (!op.ok()) {
+      return;
+    }
+    for (const Family& family : (*op)->families()) {
+      bool named = family.name == record.choice.family;
+      for (int i = 0; i < record.choice.rule; ++i) {
+        named = named || table.rules[static_cast<size_t>(i)].use == family.name;
+      }
+      if (named) {
+        continue;
+      }
+      Config config;
+      for (const ConfigParam& p : family.params) {
+        config[p.name] = p.fallback;
+      }
+      const Support support = family.applicable(record.problem, config, device_.info());
+      c.others.emplace_back(family.name, support ? "could run; no earlier rule names it" : support.reason);
+    }
   }
 
   void add_launch(const Launch& launch) {

@@ -31,6 +31,7 @@ struct ExplainedChoice {
   std::string rule;            // text of the rule that won; "last resort of this build" without one
   std::string evidence, code;  // of the rule
   bool stale = false;
+  std::vector<std::pair<std::string, std::string>> others;  // families that no rule before the winner names -> why not
 };
 
 struct ExplainedLaunch {

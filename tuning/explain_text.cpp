@@ -38,6 +38,9 @@ void choice_lines(const ExplainedChoice& c, bool name_node, std::string& text) {
     const auto& [rule, why] = c.choice.passed_over[i];
     text += fmt::format("{}{}: {}\n", i == 0 ? "passed    " : "          ", rule, why);
   }
+  for (size_t i = 0; i < c.others.size(); ++i) {
+    text += fmt::format("{}{}: {}\n", i == 0 ? "others    " : "          ", c.others[i].first, c.others[i].second);
+  }
 }
 
 std::string launch_line(const ExplainedLaunch& l) {
@@ -90,6 +93,9 @@ Json choice_json(const ExplainedChoice& c) {
   Json passed = Json::array();
   for (const auto& [rule, why] : c.choice.passed_over) {
     passed.push_back({{"rule", rule}, {"why", why}});
+  }
+  for (const auto& [family, why] : c.others) {
+    passed.push_back({{"family", family}, {"why", why}});
   }
   return {{"node", c.node},
           {"problem", {{"op", c.problem.op}, {"key", c.problem.key}, {"dims", dims}}},

@@ -137,7 +137,9 @@ Result<Journal> Journal::open(const std::filesystem::path& path, bool fresh) {
           ++journal.skipped_;
           continue;
         }
-        journal.entries_[entry->identity()] = std::move(entry).value();
+        entry->earlier = true;
+        std::string identity = entry->identity();
+        journal.entries_[std::move(identity)] = std::move(entry).value();
       }
     }
   }

@@ -28,6 +28,7 @@ struct JournalEntry {
   int64_t samples = 0;
   double ratio = 1, ratio_low = 1, ratio_high = 1;  // kConfirm: time / time of `against`, paired
   std::string reason;                               // kQuarantine: what went wrong
+  bool earlier = false;                             // read from a file, not measured in this run; not part of the line
 
   std::string identity() const;  // all fields of the identity as one text
 };

@@ -151,7 +151,7 @@ Result<std::optional<double>> PointMeasurer::screen(Site& site, const Candidate&
   }();
   const JournalEntry* known = site.out.contains(candidate) ? nullptr : journal_.find(e.identity());
   if (known != nullptr && (known->samples >= samples || hopeless_known)) {
-    ++reused_;
+    reused_ += known->earlier ? 1 : 0;
     site.best_ns = site.best_ns > 0 ? std::min(site.best_ns, known->ns) : known->ns;
     return std::optional<double>(known->ns);
   }
@@ -211,7 +211,7 @@ Result<bool> PointMeasurer::from_journal(Site& site, const std::vector<Candidate
     point.default_ns = e->ns / e->ratio;
     point.samples = e->samples;
     point.entries.push_back(std::move(r));
-    ++reused_;
+    reused_ += e->earlier ? 1 : 0;
   }
   return !known.empty();
 }

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "dispatch/problem.h"
+#include "dispatch/profile.h"
 
 namespace cudabk {
 
@@ -73,7 +73,7 @@ Result<Choice> choose(const Problem& problem, const DeviceInfo& device, const Ta
   Choice choice;
   for (size_t i = 0; i < table.rules.size(); ++i) {
     const Rule& rule = table.rules[i];
-    const std::string text = fmt::format("rule {} {} {}", i, rule.use, config_text(rule.config));
+    const std::string text = fmt::format("rule {} ({})", i, rule_text(rule));
     if (std::string why = mismatch(rule, problem); !why.empty()) {
       choice.passed_over.emplace_back(text, std::move(why));
       continue;
