@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "bench/check.h"
 #include "bench/environment.h"
@@ -17,6 +18,8 @@ constexpr int kMaxCopies = 2048;
 constexpr int kHotCopies = 20;
 // More than this above the roof is not noise: the data came from a cache.
 constexpr double kAboveRoof = 1.05;
+// Kernels compiled in parallel before the first case; later ones are compiled when their case comes.
+constexpr size_t kMaxPrefetched = 64;
 
 CaseStatus status_of(ErrorKind kind) {
   switch (kind) {
@@ -38,6 +41,33 @@ CaseStatus status_of(ErrorKind kind) {
 
 std::string check_key(const BenchCase& c) {
   return fmt::format("{} {} {} {}", c.target, c.params.text(), c.variant.text(), c.fusion);
+}
+
+// How far the samples can be trusted. Nobody trusts the emulator's.
+void add_quality_flags(const Measurement& measured, CaseResult& row) {
+  const std::pair<bool, const char*> flags[] = {{measured.throttled, "throttled"},
+                                                {measured.too_few, "few samples"},
+                                                {measured.imprecise, "imprecise"},
+                                                {measured.clock_changed, "clock changed"},
+                                                {!measured.warmup_settled, "warm-up did not settle"}};
+  for (const auto& [set, name] : flags) {
+    if (set) {
+      row.flags.emplace_back(name);
+    }
+  }
+}
+
+// Time as the tracer saw it: from the first kernel's start to the last one's end of every replay.
+void use_traced_time(const TraceReport& report, CaseResult& row) {
+  row.samples_ns.clear();
+  for (const ReplayTrace& replay : report.replays) {
+    if (replay.valid()) {
+      row.samples_ns.push_back(replay.span_ns / row.copies);
+    }
+  }
+  row.summary = summarize(row.samples_ns);
+  row.timer = "cupti";
+  row.stop_reason = "replays";
 }
 
 }  // namespace
@@ -99,7 +129,7 @@ CaseResult CaseRunner::run(const BenchCase& c, int repetition, const RunLimits& 
   row.seed = options_.seed;
   row.command = row_command(c, options_);
   if (const Status measured = measure(c, row); measured.ok()) {
-    row.status = row.summary ? CaseStatus::kOk : CaseStatus::kNoSamples;
+    row.status = row.summary || row.launches == 0 ? CaseStatus::kOk : CaseStatus::kNoSamples;
   } else {
     row.status = status_of(measured.error().kind);
     row.message = measured.error().message;
@@ -113,11 +143,49 @@ Status CaseRunner::measure(const BenchCase& c, CaseResult& row) {
   CUDABK_TRY(prepare(c, prepared, row));
   describe_launches(prepared, row);
   CUDABK_TRY(verify(c, prepared, row));
+  if (row.launches == 0) {
+    row.flags.emplace_back("nothing to launch");
+    return success();
+  }
   CUDABK_TRY(time(prepared, row));
   if (tracer_ != nullptr) {
     CUDABK_TRY(trace(prepared, row));
   }
   return success();
+}
+
+Status CaseRunner::prefetch(const std::vector<BenchCase>& cases) {
+  if (device_.info().emulated) {
+    return success();
+  }
+  std::set<KernelKey> keys;
+  for (const BenchCase& c : cases) {
+    Graph graph;
+    if (!c.op->build(graph, c.params).ok()) {
+      continue;
+    }
+    const Result<Plan> plan = make_plan(graph, device_.info(), plan_options(c));
+    if (plan.ok()) {
+      for (const KernelKey& key : plan->kernels()) {
+        keys.insert(key);
+      }
+    }
+    if (keys.size() >= kMaxPrefetched) {
+      break;
+    }
+  }
+  const std::vector<KernelKey> list(keys.begin(), keys.end());
+  return device_.prepare(list);
+}
+
+PlanOptions CaseRunner::plan_options(const BenchCase& c) const {
+  PlanOptions options;
+  options.fusion = c.fusion;
+  options.disabled_rules = options_.no_fuse;
+  options.profile = &profile_;
+  options.forced_family = c.variant.family;
+  options.forced_config = c.variant.config;
+  return options;
 }
 
 Result<FootprintPlan> CaseRunner::footprint(const BenchCase& c) {
@@ -156,11 +224,7 @@ Status CaseRunner::prepare(const BenchCase& c, Prepared& prepared, CaseResult& r
   CUDABK_ASSIGN(prepared.replicas, Replicas::create(device_, c, replica_options));
   BackendOptions options;
   options.mode = c.launch;
-  options.plan.fusion = c.fusion;
-  options.plan.disabled_rules = options_.no_fuse;
-  options.plan.profile = &profile_;
-  options.plan.forced_family = c.variant.family;
-  options.plan.forced_config = c.variant.config;
+  options.plan = plan_options(c);
   CUDABK_ASSIGN(prepared.backend, Backend::create(device_, options));
   CUDABK_ASSIGN(prepared.execution,
                 prepared.backend->prepare(prepared.replicas->graph(), prepared.replicas->bindings()));
@@ -222,15 +286,11 @@ Status CaseRunner::time(Prepared& prepared, CaseResult& row) {
       row.clocks_mhz.push_back((batch.clock_before_mhz + batch.clock_after_mhz) / 2);
     }
   }
-  const std::pair<bool, const char*> flags[] = {{measured.throttled, "throttled"},
-                                                {measured.too_few, "few samples"},
-                                                {measured.imprecise, "imprecise"},
-                                                {measured.clock_changed, "clock changed"},
-                                                {!measured.warmup_settled, "warm-up did not settle"}};
-  for (const auto& [set, name] : flags) {
-    if (set) {
-      row.flags.emplace_back(name);
-    }
+  if (measured.stop == StopRule::kInterrupted) {
+    row.flags.emplace_back("interrupted");
+  }
+  if (!device_.info().emulated) {
+    add_quality_flags(measured, row);
   }
   if (monitor_ != nullptr) {
     const GpuState state = monitor_->read();
@@ -260,6 +320,9 @@ Status CaseRunner::trace(Prepared& prepared, CaseResult& row) {
   }
   if (report.flagged) {
     row.flags.push_back(fmt::format("{:.1f} % of trace records invalid", report.invalid_percent));
+  }
+  if (options_.timer == TimerChoice::kCupti) {
+    use_traced_time(report, row);
   }
   if (report.median_busy_ns) {
     row.kernel_ns = *report.median_busy_ns / row.copies;

@@ -21,6 +21,9 @@ class CaseRunner {
   // `device` and `profile` outlive the runner. Opens the tracer where one is wanted and there is one.
   static Result<std::unique_ptr<CaseRunner>> create(Device& device, const Profile& profile, const RunOptions& options);
 
+  // Compiles the kernels of these cases in parallel. A kernel that does not compile is its case's error later.
+  Status prefetch(const std::vector<BenchCase>& cases);
+
   // Never fails: what went wrong is the row's status and message.
   CaseResult run(const BenchCase& c, int repetition, const RunLimits& limits);
 
@@ -41,6 +44,7 @@ class CaseRunner {
   Status trace(Prepared& prepared, CaseResult& row);
   void describe_launches(const Prepared& prepared, CaseResult& row) const;
   Result<FootprintPlan> footprint(const BenchCase& c);
+  PlanOptions plan_options(const BenchCase& c) const;
 
   Device& device_;
   const Profile& profile_;

@@ -126,6 +126,20 @@ Config fallback_config(const Family& family) {
   return config;
 }
 
+// The default configuration; with `full`, also every one that differs from it in one parameter.
+std::vector<Config> configs_of(const Family& family, bool full) {
+  std::vector<Config> configs{fallback_config(family)};
+  for (const ConfigParam& param : family.params) {
+    for (const int value : full ? param.values : std::vector<int>{}) {
+      if (value != param.fallback) {
+        configs.push_back(configs.front());
+        configs.back()[param.name] = value;
+      }
+    }
+  }
+  return configs;
+}
+
 Status check_builds(const BenchCase& c) {
   Graph graph;
   const Result<Tensor*> built = c.op->build(graph, c.params);
@@ -201,7 +215,7 @@ Result<Variant> parse_variant(std::string_view text, const OpDef& op) {
   if (text == "auto" || text.empty()) {
     return Variant{};
   }
-  std::vector<std::string> names{"auto", "all"};
+  std::vector<std::string> names{"auto", "all", "full"};
   for (const Family& family : op.families()) {
     names.push_back(family.name);
   }
@@ -243,7 +257,7 @@ Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string&
   if (text == "auto" || text.empty()) {
     return std::vector<Variant>{{}};
   }
-  if (text != "all") {
+  if (text != "all" && text != "full") {
     CUDABK_ASSIGN(Variant variant, parse_variant(text, *c.op));
     return std::vector<Variant>{std::move(variant)};
   }
@@ -252,9 +266,10 @@ Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string&
   const Problem problem = c.op->problem(*t);
   std::vector<Variant> variants;
   for (const Family& family : c.op->families()) {
-    Variant variant{family.name, fallback_config(family)};
-    if (!family.applicable || family.applicable(problem, variant.config, device)) {
-      variants.push_back(std::move(variant));
+    for (Config& config : configs_of(family, text == "full")) {
+      if (!family.applicable || family.applicable(problem, config, device)) {
+        variants.push_back({family.name, std::move(config)});
+      }
     }
   }
   if (variants.empty()) {

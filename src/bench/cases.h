@@ -28,7 +28,7 @@ struct Variant {
 struct Selection {
   std::map<std::string, std::string> axes;  // axis name -> sweep as typed
   std::string shapes;                       // model name; sets m and k (mul_mat) or hidden and ffn (layer)
-  std::string variant = "auto";             // auto | all | FAMILY | FAMILY:param=value,...
+  std::string variant = "auto";             // auto | all | full | FAMILY | FAMILY:param=value,...
   std::vector<std::string> filters;         // every regex must match the case's key
   std::vector<std::string> excludes;        // no regex may
   Mode launch = Mode::kFirst;
@@ -61,7 +61,7 @@ Result<std::vector<CaseParams>> expand_axes(std::string_view target, std::span<c
 Result<Variant> parse_variant(std::string_view text, const OpDef& op);
 
 // What --variant means for one case: auto -> {auto}; all -> the op's families that can run it, with their default
-// configuration; else the one named.
+// configuration; full -> these, and each with one parameter changed; else the one named.
 Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string& text, const DeviceInfo& device);
 
 // The cases of `bench <op>`. kInvalid for bad input (every case must build), kNothing when the filters leave none.

@@ -21,16 +21,17 @@ namespace {
 // what is asked for later.
 class VariantSet {
  public:
-  void add(const KernelKey& key) {
-    KernelKey& slot = keys_[key.header + " " + normalized_entry(key.entry)];
-    if (slot.entry.empty() || slot.args_bytes == 0) {
-      slot = key;
+  void add(const KernelKey& key, bool by_default) {
+    KernelVariant& slot = variants_[key.header + " " + normalized_entry(key.entry)];
+    if (slot.key.entry.empty() || slot.key.args_bytes == 0) {
+      slot.key = key;
     }
+    slot.by_default |= by_default;
   }
-  const std::map<std::string, KernelKey>& keys() const { return keys_; }
+  const std::map<std::string, KernelVariant>& variants() const { return variants_; }
 
  private:
-  std::map<std::string, KernelKey> keys_;
+  std::map<std::string, KernelVariant> variants_;
 };
 
 FamilySet all_families() {
@@ -64,54 +65,74 @@ std::vector<CaseParams> cases_of(const OpDef& op) {
   return cases;
 }
 
-// Plans one graph under many options and collects what the plans launch.
+// Plans graphs under many options and collects what the plans launch.
 class Collector {
  public:
-  Collector(const DeviceInfo& device, const VariantSelection& selection, VariantSet& set)
-      : device_(device), selection_(selection), set_(set), random_(selection.seed) {}
+  Collector(const DeviceInfo& device, const std::vector<Profile>& profiles, VariantSet& set)
+      : device_(device), profiles_(profiles), set_(set) {}
 
-  void collect(const OpDef& op, const CaseParams& params, const std::vector<Profile>& profiles) {
+  // What the profiles choose for the case, and every family as configured by default.
+  void collect(const OpDef& op, const CaseParams& params) {
     Graph graph;
     if (!op.build(graph, params).ok()) {
       return;
     }
-    for (const Profile& profile : profiles) {
-      add_plan(graph, PlanOptions{.profile = &profile});
+    for (const Profile& profile : profiles_) {
+      add_plan(graph, PlanOptions{.profile = &profile}, /*by_default=*/true);
     }
     for (const Family& family : op.families()) {
-      PlanOptions options{.profile = &profiles.front(), .forced_family = family.name};
-      for (const ConfigParam& param : family.params) {
-        options.forced_config[param.name] = param.fallback;
+      add_forced(graph, family, [](const ConfigParam& param) { return param.fallback; });
+    }
+  }
+
+  // Up to `count` variants that are not in the set yet: random cases, families and configurations.
+  void sample(int count, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::vector<std::pair<const OpDef*, std::vector<CaseParams>>> tunable;
+    for (const OpDef* op : all_ops()) {
+      if (!op->families().empty()) {
+        tunable.emplace_back(op, cases_of(*op));
       }
-      add_plan(graph, options);
-      for (int i = 0; i < selection_.samples; ++i) {
-        for (const ConfigParam& param : family.params) {
-          options.forced_config[param.name] = param.values[random_() % param.values.size()];
-        }
-        add_plan(graph, options);
+    }
+    const size_t wanted = set_.variants().size() + static_cast<size_t>(count);
+    for (int attempt = 0; attempt < count * kAttemptsPerSample && set_.variants().size() < wanted; ++attempt) {
+      const auto& [op, cases] = tunable[random() % tunable.size()];
+      Graph graph;
+      if (op->build(graph, cases[random() % cases.size()]).ok()) {
+        add_forced(graph, op->families()[random() % op->families().size()],
+                   [&random](const ConfigParam& param) { return param.values[random() % param.values.size()]; });
       }
     }
   }
 
  private:
+  static constexpr int kAttemptsPerSample = 50;  // many configurations are not applicable, or known already
+
+  void add_forced(const Graph& graph, const Family& family, const std::function<int(const ConfigParam&)>& value_of) {
+    PlanOptions options{.profile = &profiles_.front(), .forced_family = family.name};
+    for (const ConfigParam& param : family.params) {
+      options.forced_config[param.name] = value_of(param);
+    }
+    add_plan(graph, options, /*by_default=*/false);
+  }
+
   // A family or configuration that is not applicable here has no plan; that is not an error of the sweep.
-  void add_plan(const Graph& graph, const PlanOptions& options) {
+  void add_plan(const Graph& graph, const PlanOptions& options, bool by_default) {
     if (const Result<Plan> plan = make_plan(graph, device_, options); plan.ok()) {
       for (const KernelKey& key : plan->kernels()) {
-        set_.add(key);
+        set_.add(key, by_default);
       }
     }
   }
 
   const DeviceInfo& device_;
-  const VariantSelection& selection_;
+  const std::vector<Profile>& profiles_;
   VariantSet& set_;
-  std::mt19937_64 random_;
 };
 
 VariantResult build_one(KernelCompiler& compiler, const VariantJob& job) {
   VariantResult result{job, VariantOutcome::kFailed, {}, {}};
-  const Result<CompiledKernel> kernel = compiler.compile(job.key, job.arch);
+  const Result<CompiledKernel> kernel = compiler.compile(job.variant.key, job.arch);
   if (kernel.ok()) {
     result.report = kernel->report;
     result.outcome = kernel->report.from_cache ? VariantOutcome::kCached : VariantOutcome::kCompiled;
@@ -134,7 +155,7 @@ Result<DeviceInfo> posed_device(std::string_view arch) {
   return info;
 }
 
-Result<std::vector<KernelKey>> kernel_variants(std::string_view arch, const VariantSelection& selection) {
+Result<std::vector<KernelVariant>> kernel_variants(std::string_view arch, const VariantSelection& selection) {
   std::regex filter;
   try {
     filter = std::regex(selection.filter);
@@ -144,22 +165,23 @@ Result<std::vector<KernelKey>> kernel_variants(std::string_view arch, const Vari
   CUDABK_ASSIGN(const DeviceInfo device, posed_device(arch));
   CUDABK_ASSIGN(const std::vector<Profile> profiles, profiles_for(device));
   VariantSet set;
-  Collector collector(device, selection, set);
+  Collector collector(device, profiles, set);
   for (const OpDef* op : all_ops()) {
     for (const CaseParams& params : cases_of(*op)) {
-      collector.collect(*op, params, profiles);
+      collector.collect(*op, params);
     }
   }
   for (const ListedKernel& listed : listed_kernels()) {
-    set.add({std::string(listed.header), std::string(listed.entry), 0});
+    set.add({std::string(listed.header), std::string(listed.entry), 0}, /*by_default=*/false);
   }
-  std::vector<KernelKey> keys;
-  for (const auto& [name, key] : set.keys()) {
+  collector.sample(selection.samples, selection.seed);
+  std::vector<KernelVariant> variants;
+  for (const auto& [name, variant] : set.variants()) {
     if (selection.filter.empty() || std::regex_search(name, filter)) {
-      keys.push_back(key);
+      variants.push_back(variant);
     }
   }
-  return keys;
+  return variants;
 }
 
 Status build_variants(KernelCompiler& compiler, const std::vector<VariantJob>& jobs, int threads,

@@ -17,19 +17,24 @@ namespace cudabk {
 // What a GPU of this architecture looks like to planning. kInvalid, naming the known ones, for any other name.
 Result<DeviceInfo> posed_device(std::string_view arch);
 
+struct KernelVariant {
+  KernelKey key;
+  bool by_default = false;  // a built-in profile of the architecture takes it in one of the cases
+};
+
 struct VariantSelection {
-  int samples = 0;     // random configurations per op, case and family, from the search spaces
+  int samples = 0;     // so many further variants from the search spaces, at random
   uint64_t seed = 1;   // of the sampling
   std::string filter;  // regex over "header entry"; empty: all
 };
 
 // Every variant that the ops' test and bench cases take on `arch` under each built-in profile for it and under every
 // family's default configuration, then those of the host-instance lists; each once, sorted. kInvalid for a bad filter.
-Result<std::vector<KernelKey>> kernel_variants(std::string_view arch, const VariantSelection& selection);
+Result<std::vector<KernelVariant>> kernel_variants(std::string_view arch, const VariantSelection& selection);
 
 struct VariantJob {
   std::string arch;
-  KernelKey key;
+  KernelVariant variant;
 };
 
 enum class VariantOutcome {

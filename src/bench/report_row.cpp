@@ -49,7 +49,7 @@ std::string format_figure(double value, int digits) {
   return fmt::format("{:.{}f}", value, std::clamp(digits - 1 - magnitude, 0, 6));
 }
 
-RowLayout::RowLayout(const std::vector<BenchCase>& cases) {
+RowLayout::RowLayout(const std::vector<BenchCase>& cases, bool traced) : traced_(traced) {
   std::vector<Key> keys;
   for (const BenchCase& c : cases) {
     keys.push_back(
@@ -62,6 +62,7 @@ RowLayout::RowLayout(const std::vector<CaseResult>& results) {
   std::vector<Key> keys;
   for (const CaseResult& r : results) {
     keys.push_back({r.params, r.note, r.variant, r.launch, r.fusion, r.cache});
+    traced_ = traced_ || r.kernel_ns.has_value();
   }
   decide(keys);
 }
@@ -124,6 +125,9 @@ std::vector<Column> RowLayout::columns() const {
   }
   columns.push_back({"time", true, 9});
   columns.push_back({"noise", true, 6});
+  if (traced_) {
+    columns.push_back({"kernels", true, 9});
+  }
   columns.push_back({"GB/s", true, 7});
   columns.push_back({"TFLOP/s", true, 7});
   columns.push_back({"% limit", true, 7});
@@ -153,6 +157,9 @@ std::vector<std::string> RowLayout::cells(const CaseResult& result, const RunLim
   const std::optional<double> time = result.time_ns();
   cells.push_back(time ? format_time_ns(*time) : "-");
   cells.push_back(time ? fmt::format("{:.1f} %", result.summary->noise_percent) : "-");
+  if (traced_) {
+    cells.push_back(result.kernel_ns ? format_time_ns(*result.kernel_ns) : "-");
+  }
   cells.push_back(figure(result.bytes_per_ns()));
   const std::optional<double> operations = result.operations_per_ns();
   cells.push_back(figure(operations ? std::optional(*operations * 1e-3) : std::nullopt));

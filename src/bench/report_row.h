@@ -14,7 +14,8 @@ class RowLayout {
  public:
   // Columns for these cases: an axis or mode that is the same everywhere stays out of the table (see `common()`),
   // except the type and the sizes.
-  explicit RowLayout(const std::vector<BenchCase>& cases);
+  // `traced`: with a column for the kernels' own time.
+  RowLayout(const std::vector<BenchCase>& cases, bool traced);
   explicit RowLayout(const std::vector<CaseResult>& results);
 
   std::vector<Column> columns() const;
@@ -29,7 +30,7 @@ class RowLayout {
   void decide(const std::vector<Key>& keys);
 
   std::vector<Column> axes_;
-  bool show_note_ = false, show_launch_ = false, show_fusion_ = false, show_cache_ = false;
+  bool traced_ = false, show_note_ = false, show_launch_ = false, show_fusion_ = false, show_cache_ = false;
   std::string common_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "bench/case_runner.h"
 #include "bench/environment.h"
+#include "core/log.h"
 
 namespace cudabk {
 namespace {
@@ -118,6 +119,9 @@ Result<RunResult> run_cases(Device& device, const Profile& profile, const std::v
   const Clock::time_point start = Clock::now();
   RunResult run;
   CUDABK_ASSIGN(const auto runner, CaseRunner::create(device, profile, options));
+  if (const Status compiled = runner->prefetch(cases); !compiled.ok()) {
+    log_debug("prefetch: {}", compiled.error().message);
+  }
   run.environment = describe_environment(device, profile, options);
   run.environment.facts.merge(runner->gpu_facts());
   if (!runner->trace_note().empty()) {

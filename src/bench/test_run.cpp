@@ -58,7 +58,8 @@ Status add_variants(const OpDef& op, const CaseParams& params, const Selection& 
   base.op = &op;
   base.target = std::string(op.name());
   base.params = params;
-  if (selection.variant == "all" || selection.variant == "auto") {
+  const bool several = selection.variant == "all" || selection.variant == "full";
+  if (several || selection.variant == "auto") {
     cases.push_back(base);
   }
   if (selection.variant == "auto") {
@@ -255,12 +256,13 @@ Result<const OpDef*> find_test_target(std::string_view name) {
 Result<std::vector<BenchCase>> test_cases(std::span<const OpDef* const> targets, const Selection& selection,
                                           const DeviceInfo& device) {
   std::vector<BenchCase> cases;
+  const bool several = selection.variant == "all" || selection.variant == "full";
   for (const OpDef* op : targets) {
     CUDABK_ASSIGN(const std::optional<AxisValues> wanted, wanted_values(*op, selection.axes));
     if (!wanted && targets.size() == 1) {
       CUDABK_TRY(expand_axes(op->name(), op->axes(), selection.axes, true));  // says which axis is unknown
     }
-    if (!wanted || (targets.size() > 1 && selection.variant != "all" && !parse_variant(selection.variant, *op).ok())) {
+    if (!wanted || (targets.size() > 1 && !several && !parse_variant(selection.variant, *op).ok())) {
       continue;
     }
     for (const CaseParams& params : op->test_cases()) {

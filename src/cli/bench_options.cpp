@@ -32,15 +32,21 @@ void add_axis_options(CLI::App& command, BenchFlags& flags) {
       }
     }
   }
-  command.add_option("--axis", flags.extra_axes, "NAME=VALUES: any axis by its name")->group("Cases");
+  command.add_option("--axis", flags.extra_axes, "NAME=VALUES: any axis by its name")
+      ->allow_extra_args(false)
+      ->group("Cases");
 }
 
 void add_case_options(CLI::App& command, BenchFlags& flags) {
   const char* group = "Cases";
-  command.add_option("--variant", flags.variant, "auto (the table's choice), all, or FAMILY[:param=value,...]")
+  command.add_option("--variant", flags.variant, "auto (the table's choice), all, full, or FAMILY[:param=value,...]")
       ->group(group);
-  command.add_option("--filter", flags.filters, "keep cases whose key matches this regular expression")->group(group);
-  command.add_option("--exclude", flags.excludes, "drop cases whose key matches")->group(group);
+  command.add_option("--filter", flags.filters, "keep cases whose key matches this regular expression")
+      ->allow_extra_args(false)
+      ->group(group);
+  command.add_option("--exclude", flags.excludes, "drop cases whose key matches")
+      ->allow_extra_args(false)
+      ->group(group);
   command.add_option("--dist", flags.distribution, "values: normal, uniform:A,B")->group(group);
   command.add_option("--seed", flags.seed, "of the random data (default 42, recorded)")->group(group);
   command.add_flag("--list", flags.list, "only list the cases")->group(group);
@@ -55,7 +61,10 @@ void add_words(CLI::App& command, const char* name, std::string& value, std::set
 void add_plan_options(CLI::App& command, BenchFlags& flags) {
   add_words(command, "--launch", flags.launch, {"graph", "eager", "both"}, "graph, eager, both");
   add_words(command, "--fusion", flags.fusion, {"on", "off", "both"}, "on (default), off, both");
-  command.add_option("--no-fuse", flags.no_fuse, "fusion rules to switch off")->delimiter(',')->group("How");
+  command.add_option("--no-fuse", flags.no_fuse, "fusion rules to switch off")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->group("How");
 }
 
 void add_mode_options(CLI::App& command, BenchFlags& flags) {
@@ -151,7 +160,7 @@ Status set_sampler(const BenchFlags& flags, SamplerOptions& sampler) {
 
 void add_common_options(CLI::App& command, CliContext& context, BenchFlags& flags) {
   add_output_options(command, context, flags.outputs);
-  command.add_option("--tag", flags.tags, "NAME=VALUE kept in the result")->group("Output");
+  command.add_option("--tag", flags.tags, "NAME=VALUE kept in the result")->allow_extra_args(false)->group("Output");
   add_case_options(command, flags);
   add_plan_options(command, flags);
 }

@@ -18,8 +18,8 @@ namespace {
 // Prints the table row by row, and progress with the time left.
 class TableObserver final : public RunObserver {
  public:
-  TableObserver(CliContext& context, const std::vector<BenchCase>& cases)
-      : context_(context), layout_(cases), table_(layout_.columns()) {}
+  TableObserver(CliContext& context, const std::vector<BenchCase>& cases, bool traced)
+      : context_(context), layout_(cases, traced), table_(layout_.columns()) {}
 
   void limits_known(const RunEnvironment& environment, const RunLimits& limits) override {
     limits_ = limits;
@@ -125,7 +125,7 @@ Status run_bench(CliContext& context, const BenchFlags& flags) {
   if (context.device_name != "auto") {
     options.base_command = {"--device", context.device_name};
   }
-  TableObserver observer(context, cases);
+  TableObserver observer(context, cases, options.trace && !device->info().emulated);
   CUDABK_ASSIGN(const RunResult run, run_cases(*device, *profile, cases, options, observer));
   context.show_progress("");
   note_rows(context, run);

@@ -32,9 +32,9 @@ CompileOptions compile_options(const CliContext& context) {
 Result<std::vector<VariantJob>> select_jobs(const std::vector<std::string>& archs, const VariantSelection& selection) {
   std::vector<VariantJob> jobs;
   for (const std::string& arch : archs) {
-    CUDABK_ASSIGN(const std::vector<KernelKey> keys, kernel_variants(arch, selection));
-    for (const KernelKey& key : keys) {
-      jobs.push_back({arch, key});
+    CUDABK_ASSIGN(const std::vector<KernelVariant> variants, kernel_variants(arch, selection));
+    for (const KernelVariant& variant : variants) {
+      jobs.push_back({arch, variant});
     }
   }
   if (jobs.empty()) {
@@ -61,21 +61,23 @@ Status list_kernels(CliContext& context, const KernelFlags& flags) {
                    {"stack B"},
                    {"spills B"},
                    {"cached", false},
+                   {"default", false},
                    {"variant", false}});
   context.print(table.header());
   size_t cached = 0;
   for (const VariantJob& job : jobs) {
-    CUDABK_ASSIGN(const std::optional<CompiledKernel> kernel, compiler.cached(job.key, job.arch));
-    const std::string variant = fmt::format("{}  ({})", job.key.entry, job.key.header);
+    CUDABK_ASSIGN(const std::optional<CompiledKernel> kernel, compiler.cached(job.variant.key, job.arch));
+    const std::string used = job.variant.by_default ? "yes" : "";
+    const std::string variant = fmt::format("{}  ({})", job.variant.key.entry, job.variant.key.header);
     if (!kernel) {
-      context.print(table.row({job.arch, "-", "-", "-", "-", "no", variant}));
+      context.print(table.row({job.arch, "-", "-", "-", "-", "no", used, variant}));
       continue;
     }
     ++cached;
     const KernelReport& r = kernel->report;
     context.print(table.row({job.arch, fmt::to_string(r.registers), fmt::to_string(r.static_shared_bytes),
                              fmt::to_string(r.local_bytes), fmt::to_string(r.spill_store_bytes + r.spill_load_bytes),
-                             "yes", variant}));
+                             "yes", used, variant}));
   }
   context.print(fmt::format("{} variants, {} in the cache", jobs.size(), cached));
   if (cached < jobs.size()) {
@@ -107,16 +109,18 @@ class BuildReport {
     const VariantJob& job = result.job;
     if (result.outcome == VariantOutcome::kFailed) {
       context_.show_progress("");
-      context_.print(fmt::format("FAILED {} {}\n{}\n", job.arch, job.key.entry,
+      context_.print(fmt::format("FAILED {} {}\n{}\n", job.arch, job.variant.key.entry,
                                  shortened(result.message, context_.verbose ? 1 << 20 : kLogLines)));
     } else if (result.spills()) {
       ++spilling_;
+      spilling_defaults_ += job.variant.by_default ? 1 : 0;
       context_.show_progress("");
-      context_.print(fmt::format("SPILLS {} {}: {} bytes stored, {} loaded, {} registers\n", job.arch, job.key.entry,
+      context_.print(fmt::format("SPILLS {} {}{}: {} bytes stored, {} loaded, {} registers\n", job.arch,
+                                 job.variant.by_default ? "(a default) " : "", job.variant.key.entry,
                                  result.report.spill_store_bytes, result.report.spill_load_bytes,
                                  result.report.registers));
     }
-    context_.show_progress(fmt::format("[{}/{}] {} {}", done_, total_, job.arch, job.key.entry));
+    context_.show_progress(fmt::format("[{}/{}] {} {}", done_, total_, job.arch, job.variant.key.entry));
     return !CliContext::interrupted();
   }
 
@@ -126,14 +130,15 @@ class BuildReport {
         "{} of {} variants for {} architecture{}: {} compiled, {} from the cache, {} not applicable, "
         "{} failed, {} with spills; {}\n",
         done_, total_, archs, archs == 1 ? "" : "s", count(VariantOutcome::kCompiled), count(VariantOutcome::kCached),
-        count(VariantOutcome::kNotApplicable), count(VariantOutcome::kFailed), spilling_, format_time_ns(seconds));
+        count(VariantOutcome::kNotApplicable), count(VariantOutcome::kFailed), spilling_, spilling_defaults_,
+        format_time_ns(seconds));
   }
   size_t count(VariantOutcome outcome) const { return outcomes_[static_cast<size_t>(outcome)]; }
-  size_t spilling() const { return spilling_; }
+  size_t spilling_defaults() const { return spilling_defaults_; }
 
  private:
   CliContext& context_;
-  size_t total_, done_ = 0, spilling_ = 0;
+  size_t total_, done_ = 0, spilling_ = 0, spilling_defaults_ = 0;
   size_t outcomes_[4] = {};
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
@@ -156,8 +161,8 @@ Status build_kernels(CliContext& context, const KernelFlags& flags) {
   if (const size_t failed = report.count(VariantOutcome::kFailed); failed > 0) {
     return internal_error(fmt::format("{} variants do not compile", failed));
   }
-  if (flags.strict && report.spilling() > 0) {
-    return internal_error(fmt::format("{} variants spill registers", report.spilling()));
+  if (flags.strict && report.spilling_defaults() > 0) {
+    return internal_error(fmt::format("{} default variants spill registers", report.spilling_defaults()));
   }
   return success();
 }
@@ -179,10 +184,9 @@ Status clean_kernels(CliContext& context) {
 void add_filter_option(CLI::App& command, KernelFlags& flags) {
   command.add_option("--filter", flags.selection.filter, "only variants whose \"header entry\" matches this regex");
   command
-      .add_option("--sample", flags.selection.samples,
-                  "also N random configurations per op, case and family from the search spaces")
+      .add_option("--sample-count", flags.selection.samples, "also N variants from the search spaces, drawn at random")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--seed", flags.selection.seed, "of --sample")->capture_default_str();
+  command.add_option("--sample-seed", flags.selection.seed, "of --sample-count")->capture_default_str();
 }
 
 }  // namespace
@@ -201,11 +205,11 @@ void add_kernels_command(CLI::App& app, CliContext& context) {
   build->add_option("--arch", flags->archs, "architectures, a,b,c (default: all that are supported)");
   build->add_option("--jobs,-j", flags->jobs, "variants compiled at a time (default: one per core)")
       ->check(CLI::PositiveNumber);
-  build->add_flag("--strict", flags->strict, "spilled registers are a failure");
+  build->add_flag("--strict", flags->strict, "spilled registers of a default variant are a failure");
   add_filter_option(*build, *flags);
   build->footer(
       "Examples:\n  cudabk kernels build --arch sm_90a\n"
-      "  cudabk kernels build --arch sm_75,sm_80 --filter mmvq --sample 4");
+      "  cudabk kernels build --arch sm_75,sm_80 --filter mmvq --sample-count 24");
   set_handler(*build, context, [flags](CliContext& ctx) { return build_kernels(ctx, *flags); });
 
   CLI::App* clean = command->add_subcommand("clean", "remove every compiled kernel from the cache");

@@ -88,7 +88,7 @@ class Sampler {
   Status warm_up();
   Result<bool> auto_window(std::vector<double>& medians, double& clock, double limit_s);
   Status take_batch();
-  Status judge_batch(Batch batch, std::vector<double> values);
+  Status judge_batch(Batch batch, const std::vector<double>& values);
   bool is_throttled(const Batch& batch) const;
   void keep(Batch batch, const std::vector<double>& values, Measurement& into) const;
   void check_stop();
@@ -198,7 +198,7 @@ Status Sampler::take_batch() {
   CUDABK_ASSIGN(batch.clock_after_mhz, read_clock());
   last_clock_ = batch.clock_after_mhz;
   highest_clock_ = std::max({highest_clock_, batch.clock_before_mhz, batch.clock_after_mhz});
-  return judge_batch(batch, std::move(values));
+  return judge_batch(batch, values);
 }
 
 bool Sampler::is_throttled(const Batch& batch) const {
@@ -209,7 +209,7 @@ bool Sampler::is_throttled(const Batch& batch) const {
   return std::min(batch.clock_before_mhz, batch.clock_after_mhz) < options_.throttle_threshold * reference;
 }
 
-Status Sampler::judge_batch(Batch batch, std::vector<double> values) {
+Status Sampler::judge_batch(Batch batch, const std::vector<double>& values) {
   batch.throttled = is_throttled(batch);
   if (!batch.throttled || options_.on_throttle == ThrottleAction::kMark) {
     keep(batch, values, measurement_);
