@@ -35,7 +35,9 @@ void add_axes(CLI::App& command, ExplainFlags& flags) {
       }
     }
   }
-  command.add_option("--axis", flags.extra_axes, "NAME=VALUE: any axis by its name")->allow_extra_args(false)->group("Problem");
+  command.add_option("--axis", flags.extra_axes, "NAME=VALUE: any axis by its name")
+      ->allow_extra_args(false)
+      ->group("Problem");
 }
 
 Result<const OpDef*> target_of(const std::string& name) {
@@ -110,7 +112,9 @@ void add_explain_command(CLI::App& app, CliContext& context) {
   command->add_flag("--no-measure", flags->no_measure, "data-sheet limits instead of measured ones");
   command->add_flag("--no-compile", flags->no_compile, "leave out registers and the check for stale rules");
   command->add_flag("--no-fusion", flags->no_fusion, "without fusion");
-  command->add_option("--no-fuse", flags->no_fuse, "fusion rules to switch off")->allow_extra_args(false)->delimiter(',');
+  command->add_option("--no-fuse", flags->no_fuse, "fusion rules to switch off")
+      ->allow_extra_args(false)
+      ->delimiter(',');
   add_output_option(*command, context, "--json", flags->json, "the explanation as JSON");
   add_axes(*command, *flags);
   set_handler(*command, context, [flags](CliContext& c) { return run(c, *flags); });
