@@ -23,8 +23,7 @@ enum class ColumnMode {
 
 // Vec elements per access: a, y (and b with kSame) are aligned to Vec elements and cols is a multiple of Vec.
 template <class Op, class A, class B, class Y, ColumnMode Mode, int Threads, int Vec, int Packs>
-KERNEL(binary, Threads)
-(BinaryArgs p) {
+KERNEL(binary, Threads)(BinaryArgs p) {
   static_assert(Mode != ColumnMode::kWrap || Vec == 1, "wrapped columns are read one by one");
   wait_for_previous_kernel();
   const RowSlot slot = row_slot<Threads, Vec, Packs>(p.grid);

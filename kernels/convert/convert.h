@@ -71,7 +71,8 @@ KERNEL(dequantize, kConvertThreads)(DequantizeArgs a) {
           for (int i = 0; i < kUnit; ++i) {
             piece[i] = v[u * kUnit + i];
           }
-          store_run<To>(reinterpret_cast<uint8_t*>(shared + block * kUnitsPerBlock + (unit ^ (thread_x() & kSwap))), piece);
+          store_run<To>(reinterpret_cast<uint8_t*>(shared + block * kUnitsPerBlock + (unit ^ (thread_x() & kSwap))),
+                        piece);
         }
       }
     }
@@ -81,7 +82,8 @@ KERNEL(dequantize, kConvertThreads)(DequantizeArgs a) {
                                                      block_bytes(To));
     for (int i = thread_x(); i < here * slice_elements<T>() / kUnit; i += kConvertThreads) {
       const int unit = i % kUnitsPerBlock;
-      const int owner = i / kUnitsPerBlock * F::kShape.parts + F::place(unit * kUnit / 16).part;  // thread that stored it
+      const int owner =
+          i / kUnitsPerBlock * F::kShape.parts + F::place(unit * kUnit / 16).part;  // thread that stored it
       dst[i] = shared[i / kUnitsPerBlock * kUnitsPerBlock + (unit ^ (owner & kSwap))];
     }
     block_sync();
@@ -161,8 +163,9 @@ KERNEL(convert_rows, kConvertThreads)(ConvertArgs a) {
           reinterpret_cast<f32x4*>(dst)[i / 4] = {v[0], v[1], v[2], v[3]};
           reinterpret_cast<f32x4*>(dst)[i / 4 + 1] = {v[4], v[5], v[6], v[7]};
         } else if constexpr (To == DType::f16) {
-          reinterpret_cast<u32x4*>(dst)[i / 8] = {pack_f16(v[0] * factor, v[1] * factor), pack_f16(v[2] * factor, v[3] * factor),
-                                                  pack_f16(v[4] * factor, v[5] * factor), pack_f16(v[6] * factor, v[7] * factor)};
+          reinterpret_cast<u32x4*>(dst)[i / 8] = {
+              pack_f16(v[0] * factor, v[1] * factor), pack_f16(v[2] * factor, v[3] * factor),
+              pack_f16(v[4] * factor, v[5] * factor), pack_f16(v[6] * factor, v[7] * factor)};
         } else {
           reinterpret_cast<u32x4*>(dst)[i / 8] = {pack_bf16(v[0], v[1]), pack_bf16(v[2], v[3]), pack_bf16(v[4], v[5]),
                                                   pack_bf16(v[6], v[7])};

@@ -10,8 +10,7 @@ namespace cudabk {
 
 // Width bytes per access; the last bytes % Width are copied one by one by the first threads.
 template <int Threads, int Width, int Packs>
-KERNEL(copy_bytes, Threads)
-(CopyBytesArgs p) {
+KERNEL(copy_bytes, Threads)(CopyBytesArgs p) {
   static_assert(Width == 4 || Width == 16);
   wait_for_previous_kernel();
   constexpr int kWords = Width / 4;
@@ -41,8 +40,7 @@ KERNEL(copy_bytes, Threads)
 
 // Vec elements per access: both sides are aligned to Vec elements and cols is a multiple of Vec.
 template <class Src, class Dst, int Threads, int Vec, int Packs>
-KERNEL(copy_rows, Threads)
-(CopyRowsArgs p) {
+KERNEL(copy_rows, Threads)(CopyRowsArgs p) {
   wait_for_previous_kernel();
   const RowSlot slot = row_slot<Threads, Vec, Packs>(p.grid);
   if (!slot.active) {
@@ -75,8 +73,7 @@ KERNEL(copy_rows, Threads)
 // one 32-bit word per row keeps both walks free of bank conflicts. Dynamic shared memory:
 // Tile * (Tile + 4 / sizeof(Src)) elements of Src.
 template <class Src, class Dst, int Threads, int Tile>
-KERNEL(copy_transposed, Threads)
-(CopyTransposedArgs p) {
+KERNEL(copy_transposed, Threads)(CopyTransposedArgs p) {
   constexpr int kPitch = Tile + 4 / static_cast<int>(sizeof(Src));
   constexpr int kStep = Threads / Tile;  // lines of the tile that one pass of the block covers
   static_assert(Threads % Tile == 0 && Tile % kStep == 0);
@@ -115,8 +112,7 @@ KERNEL(copy_transposed, Threads)
 
 // One element per thread, any strides and shapes on both sides.
 template <class Src, class Dst, int Threads>
-KERNEL(copy_strided, Threads)
-(CopyStridedArgs p) {
+KERNEL(copy_strided, Threads)(CopyStridedArgs p) {
   wait_for_previous_kernel();
   const int64_t n = static_cast<int64_t>(block_x()) * Threads + thread_x();
   if (n >= p.elements) {

@@ -6,6 +6,7 @@
 
 namespace cudabk {
 
+// clang-format off
 enum class DType : int32_t {
   f32 = 0, f16 = 1, q4_0 = 2, q4_1 = 3, q5_0 = 6, q5_1 = 7, q8_0 = 8, q8_1 = 9,
   q2_K = 10, q3_K = 11, q4_K = 12, q5_K = 13, q6_K = 14, q8_K = 15,
@@ -13,6 +14,7 @@ enum class DType : int32_t {
   i8 = 24, i16 = 25, i32 = 26, i64 = 27, f64 = 28, iq1_m = 29, bf16 = 30,
   tq1_0 = 34, tq2_0 = 35, mxfp4 = 39, nvfp4 = 40, q1_0 = 41, q2_0 = 42,
 };
+// clang-format on
 
 struct DTypeTraits {
   DType type;
@@ -21,6 +23,7 @@ struct DTypeTraits {
   int block_bytes;     // BB
 };
 
+// clang-format off
 constexpr DTypeTraits kDTypes[] = {
     {DType::f32, "f32", 1, 4},           {DType::f16, "f16", 1, 2},
     {DType::q4_0, "q4_0", 32, 18},       {DType::q4_1, "q4_1", 32, 20},
@@ -41,6 +44,7 @@ constexpr DTypeTraits kDTypes[] = {
     {DType::nvfp4, "nvfp4", 64, 36},     {DType::q1_0, "q1_0", 128, 18},
     {DType::q2_0, "q2_0", 64, 18},
 };
+// clang-format on
 constexpr int kDTypeCount = sizeof(kDTypes) / sizeof(kDTypes[0]);
 
 // The row of `type`. Every enumerator has one (checked below).

@@ -25,9 +25,7 @@ struct Format<DType::q8_0> {
   }
   static int run_offset(int part, int /*run*/) { return part * 16; }
   static ChunkPlace place(int chunk) { return {chunk, 0}; }
-  static Codes<16> codes(const Slice& s, int /*run*/) {
-    return {{s.bytes[0], s.bytes[1], s.bytes[2], s.bytes[3]}};
-  }
+  static Codes<16> codes(const Slice& s, int /*run*/) { return {{s.bytes[0], s.bytes[1], s.bytes[2], s.bytes[3]}}; }
   static f32x2 scale(const Slice& s, int /*part*/, int /*run*/) { return {s.d, 0.0f}; }
 };
 

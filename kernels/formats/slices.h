@@ -16,11 +16,16 @@ struct SliceShape {
 
 constexpr SliceShape slice_shape(DType type) {
   switch (type) {
-    case DType::q4_0: return {1, 1, 32};
-    case DType::q8_0: return {2, 1, 16};
-    case DType::q4_K: return {4, 2, 32};
-    case DType::q6_K: return {8, 2, 16};
-    default: return {1, 1, 16};
+    case DType::q4_0:
+      return {1, 1, 32};
+    case DType::q8_0:
+      return {2, 1, 16};
+    case DType::q4_K:
+      return {4, 2, 32};
+    case DType::q6_K:
+      return {8, 2, 16};
+    default:
+      return {1, 1, 16};
   }
 }
 

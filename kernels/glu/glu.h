@@ -18,8 +18,7 @@ struct Silu {
 
 // Vec elements per access: x, g and y are aligned to Vec elements and cols is a multiple of Vec.
 template <class Act, class T, int Threads, int Vec, int Packs>
-KERNEL(glu, Threads)
-(GluArgs p) {
+KERNEL(glu, Threads)(GluArgs p) {
   wait_for_previous_kernel();
   const RowSlot slot = row_slot<Threads, Vec, Packs>(p.grid);
   if (!slot.active) {

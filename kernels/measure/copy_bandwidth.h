@@ -8,8 +8,7 @@ namespace cudabk {
 
 // A tile is Threads * Unroll 16-byte words; blocks walk tiles with the stride of the grid.
 template <int Threads, int Unroll>
-KERNEL(copy_bandwidth, Threads)
-(CopyBandwidthArgs a) {
+KERNEL(copy_bandwidth, Threads)(CopyBandwidthArgs a) {
   const u32x4* src = reinterpret_cast<const u32x4*>(a.src);
   u32x4* dst = reinterpret_cast<u32x4*>(a.dst);
   for (int64_t tile = block_x(); tile < a.tiles; tile += grid_x()) {

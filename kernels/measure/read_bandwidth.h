@@ -8,8 +8,7 @@ namespace cudabk {
 
 // A tile is Threads * Unroll 16-byte words; blocks walk tiles with the stride of the grid.
 template <int Threads, int Unroll>
-KERNEL(read_bandwidth, Threads)
-(ReadBandwidthArgs a) {
+KERNEL(read_bandwidth, Threads)(ReadBandwidthArgs a) {
   const u32x4* data = reinterpret_cast<const u32x4*>(a.data);
   uint32_t fold = 0;
   for (int64_t tile = block_x(); tile < a.tiles; tile += grid_x()) {

@@ -8,8 +8,7 @@ namespace cudabk {
 
 // One block. The global timer moves in ticks (32 ns to 1 us): the count starts and ends right behind a tick.
 template <int Threads>
-KERNEL(spin, Threads)
-(SpinArgs a) {
+KERNEL(spin, Threads)(SpinArgs a) {
   if (thread_x() != 0) {
     return;
   }

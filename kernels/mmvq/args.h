@@ -8,22 +8,22 @@ namespace cudabk {
 
 // How a product walks its batch: slice (i2, i3) of the result uses slice (i2 / ratio2, i3 / ratio3) of the weights.
 struct BatchArgs {
-  int32_t batch;            // b2 * b3
+  int32_t batch;  // b2 * b3
   int32_t b2;
   int32_t ratio2, ratio3;
 };
 
 // What is added to a product before it is stored; addend null: nothing. Strides in elements, 0 to broadcast.
 struct EpilogueArgs {
-  const float* addend;      // dst row i, column j of batch b adds addend[i + j * column_stride + b * batch_stride]
+  const float* addend;  // dst row i, column j of batch b adds addend[i + j * column_stride + b * batch_stride]
   int64_t column_stride, batch_stride;
 };
 
 struct MmvqArgs {
-  const uint8_t* weights;   // [k, m, A2, A3], blocks; byte strides below
-  const int8_t* codes;      // [batch][n][k]
+  const uint8_t* weights;         // [k, m, A2, A3], blocks; byte strides below
+  const int8_t* codes;            // [batch][n][k]
   const ActivationScale* scales;  // [batch][n][k / 32]
-  float* dst;               // [m, n, batch], dense
+  float* dst;                     // [m, n, batch], dense
   EpilogueArgs epilogue;
   BatchArgs batch;
   int64_t row_stride, stride2, stride3;  // weights, bytes

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -255,7 +254,7 @@ void BlockRunner::arrive_warp(Thread& thread, Collective kind) {
 void BlockRunner::fail(const char* what) {
   error_ = fmt::format("{}, thread {}: {}", where(), current->x, what);
   switch_fiber(*current->fiber, main_);
-  std::abort();  // not reached: a failed block's fibers are never resumed
+  __builtin_unreachable();  // a failed block's fibers are never resumed
 }
 
 // After a failure: forgets what every fiber was doing.

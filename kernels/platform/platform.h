@@ -1,5 +1,6 @@
 // The primitives kernels are written in. Two implementations of one contract: platform/device.h (NVRTC: intrinsics and
-// PTX) and platform/host.h (the emulated GPU: fibers). Kernels include only this header; no CUDA word appears elsewhere.
+// PTX) and platform/host.h (the emulated GPU: fibers). Kernels include only this header; no CUDA word appears
+// elsewhere.
 //
 // Declaring a kernel (one POD argument struct, by value; blocks are one-dimensional):
 //   template <int Threads, int Vec> KERNEL(rms_norm, Threads)(RmsNormArgs a) { ... }
@@ -29,9 +30,10 @@
 //                 mma_s8_16816(int32_t (&d)[4], const uint32_t (&a)[2], uint32_t b), mma_s8_8816(int32_t (&d)[2], a, b)
 //                 ldmatrix_x4(uint32_t (&r)[4], const void* shared_row), ldmatrix_x2, ldmatrix_x1 and the same with
 //                 suffix _trans
-// Async copies    async_copy_16(void* shared, const void* global), async_copy_16(..., bool valid) (zero-fills when not),
-//                 async_copy_4, async_copy_8; async_commit(); async_wait<N>() (at most N newest groups still in flight).
-//                 The emulator performs a copy at the wait that completes its group, not at issue.
+// Async copies    async_copy_16(void* shared, const void* global), async_copy_16(..., bool valid) (zero-fills when
+// not),
+//                 async_copy_4, async_copy_8; async_commit(); async_wait<N>() (at most N newest groups still in
+//                 flight). The emulator performs a copy at the wait that completes its group, not at issue.
 // Atomics         atomic_add(float*|uint32_t*|int32_t*, v) -> old value; memory_fence()
 // Launch overlap  wait_for_previous_kernel() before the first read of what earlier kernels wrote;
 //                 allow_next_kernel(). No-ops where the device has no programmatic dependent launch.
@@ -44,10 +46,18 @@
 namespace cudabk {
 constexpr int kWarpSize = 32;
 
-struct alignas(8) u32x2 { uint32_t x, y; };
-struct alignas(16) u32x4 { uint32_t x, y, z, w; };
-struct alignas(8) f32x2 { float x, y; };
-struct alignas(16) f32x4 { float x, y, z, w; };
+struct alignas(8) u32x2 {
+  uint32_t x, y;
+};
+struct alignas(16) u32x4 {
+  uint32_t x, y, z, w;
+};
+struct alignas(8) f32x2 {
+  float x, y;
+};
+struct alignas(16) f32x4 {
+  float x, y, z, w;
+};
 }  // namespace cudabk
 
 #ifdef __CUDACC_RTC__

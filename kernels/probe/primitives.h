@@ -9,8 +9,7 @@ namespace cudabk {
 // One warp: loads the fragments of A and B as docs/adding-a-kernel.md maps them, multiplies, stores the sums. Register
 // i of A holds 4 bytes of row g + 8 (i mod 2), from byte 4t + 16 (i / 2) on, whatever the element type.
 template <MmaForm Form>
-KERNEL(probe_mma, 32)
-(ProbeMmaArgs p) {
+KERNEL(probe_mma, 32)(ProbeMmaArgs p) {
   constexpr int kRowBytes = mma_k_bytes(Form), kHalves = mma_rows(Form) / 8, kSteps = kRowBytes / 16;
   const int g = lane() / 4, t = lane() % 4;
   uint32_t a[4] = {}, b[2] = {};
@@ -67,8 +66,7 @@ KERNEL(probe_mma, 32)
 // One warp: `Count` 8 x 8 matrices of 16-bit elements go to shared memory as they are; lane l's register i goes to word
 // 32 i + l of the result. Shared memory: 128 * Count bytes.
 template <int Count, bool Transposed>
-KERNEL(probe_ldmatrix, 32)
-(ProbeMoveArgs p) {
+KERNEL(probe_ldmatrix, 32)(ProbeMoveArgs p) {
   uint32_t* rows = shared_memory<uint32_t>();
   for (int i = 0; i < Count; ++i) {
     rows[32 * i + lane()] = reinterpret_cast<const uint32_t*>(p.from)[32 * i + lane()];
@@ -92,8 +90,7 @@ KERNEL(probe_ldmatrix, 32)
 // 64 threads copy two groups of Bytes each through shared memory; the first group is read while the second may still be
 // in flight. Threads from `valid` on leave zeros. Shared memory: 128 * Bytes bytes.
 template <int Bytes>
-KERNEL(probe_async, 64)
-(ProbeMoveArgs p) {
+KERNEL(probe_async, 64)(ProbeMoveArgs p) {
   uint8_t* staged = shared_memory<uint8_t>();
   const bool valid = thread_x() < p.valid;
   for (int group = 0; group < 2; ++group) {
@@ -122,8 +119,7 @@ KERNEL(probe_async, 64)
 
 // 32 threads copy one element of Bytes each with the hinted loads and stores, then once more 32 elements further.
 template <class T>
-KERNEL(probe_move, 32)
-(ProbeMoveArgs p) {
+KERNEL(probe_move, 32)(ProbeMoveArgs p) {
   const T* from = reinterpret_cast<const T*>(p.from);
   T* to = reinterpret_cast<T*>(p.to);
   store_streaming(to + lane(), load_readonly(from + lane()));
@@ -132,8 +128,7 @@ KERNEL(probe_move, 32)
 
 // Conversions, packed and scalar arithmetic, element by element.
 template <int Threads>
-KERNEL(probe_values, Threads)
-(ProbeValuesArgs p) {
+KERNEL(probe_values, Threads)(ProbeValuesArgs p) {
   const int i = block_x() * Threads + thread_x();
   if (i >= p.count) {
     return;
@@ -176,8 +171,7 @@ KERNEL(probe_values, Threads)
 
 // Shuffles, votes, indices, a sum over the block, atomics. Shared memory: Threads / 32 floats.
 template <int Threads>
-KERNEL(probe_warp, Threads)
-(ProbeWarpArgs p) {
+KERNEL(probe_warp, Threads)(ProbeWarpArgs p) {
   const int i = thread_x();
   const float x = p.x[i];
   p.floats[i] = shuffle(x, 5);
@@ -210,8 +204,7 @@ KERNEL(probe_warp, Threads)
 
 // One block: lets its successor start, waits for its predecessor, spins, then adds 1 to 32 numbers.
 template <bool AllowEarly>
-KERNEL(probe_overlap, 32)
-(ProbeOverlapArgs p) {
+KERNEL(probe_overlap, 32)(ProbeOverlapArgs p) {
   const int64_t start = global_time_ns();
   if constexpr (AllowEarly) {
     allow_next_kernel();

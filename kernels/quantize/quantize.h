@@ -1,5 +1,5 @@
-// f32 activations -> bytes with a scale per 32, in the order of mmvq<T>. Eight lanes share a block of 32; each takes four
-// elements.
+// f32 activations -> bytes with a scale per 32, in the order of mmvq<T>. Eight lanes share a block of 32; each takes
+// four elements.
 #pragma once
 
 #include "formats/all.h"

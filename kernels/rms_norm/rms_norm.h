@@ -35,8 +35,7 @@ constexpr int kRmsNormResidentThreads = 1024;
 // Dynamic shared memory: one float per warp where RowThreads > 32.
 // Every element is read and written by the same thread, so y may be x.
 template <int RowThreads, int Rows, int Vec, int Packs, bool Gain>
-KERNEL_MIN_BLOCKS(rms_norm, RowThreads* Rows, kRmsNormResidentThreads / (RowThreads * Rows))
-(RmsNormArgs p) {
+KERNEL_MIN_BLOCKS(rms_norm, RowThreads* Rows, kRmsNormResidentThreads / (RowThreads * Rows))(RmsNormArgs p) {
   static_assert(RowThreads == kWarpSize || Rows == 1, "rows that share a block are one warp each");
   wait_for_previous_kernel();
   const int thread = thread_x() % RowThreads;

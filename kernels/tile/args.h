@@ -7,19 +7,19 @@
 namespace cudabk {
 
 struct TileArgs {
-  const uint8_t* weights;   // [k, m, A2, A3]; byte strides below
-  const uint8_t* x;         // bf16 [batch][n][k_padded], zeros beyond k
-  float* dst;               // [m, n, batch] dense; with splits > 1: partial sums [splits][batch][n][m]
-  EpilogueArgs epilogue;    // applied when splits == 1
+  const uint8_t* weights;  // [k, m, A2, A3]; byte strides below
+  const uint8_t* x;        // bf16 [batch][n][k_padded], zeros beyond k
+  float* dst;              // [m, n, batch] dense; with splits > 1: partial sums [splits][batch][n][m]
+  EpilogueArgs epilogue;   // applied when splits == 1
   BatchArgs batch;
   int64_t row_stride, stride2, stride3;
   int32_t m, n, k, k_padded;
-  int32_t splits;           // parts of k, computed by different blocks
+  int32_t splits;  // parts of k, computed by different blocks
 };
 
 struct ReduceSplitsArgs {
-  const float* partial;     // [splits][batch][n][m]
-  float* dst;               // [batch][n][m]
+  const float* partial;  // [splits][batch][n][m]
+  float* dst;            // [batch][n][m]
   EpilogueArgs epilogue;
   int64_t m, n, batch;
   int32_t splits;

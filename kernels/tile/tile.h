@@ -13,8 +13,8 @@ template <int TileM, int TileN>
 struct TileShape {
   static constexpr int kWarpsM = TileM / 16 < 4 ? TileM / 16 : 4;
   static constexpr int kWarpsN = 4 / kWarpsM;
-  static constexpr int kRows = TileM / kWarpsM / 16;   // m16 fragments of a warp
-  static constexpr int kCols = TileN / kWarpsN / 8;    // n8 fragments of a warp
+  static constexpr int kRows = TileM / kWarpsM / 16;  // m16 fragments of a warp
+  static constexpr int kCols = TileN / kWarpsN / 8;   // n8 fragments of a warp
   static_assert(kRows >= 1 && kCols >= 1);
 };
 
@@ -112,9 +112,9 @@ template <DType T, int TileM, int TileN>
 KERNEL(mmq, kTileThreads)(TileArgs a) {
   wait_for_previous_kernel();
   for (int z = block_z(); z < a.batch.batch * a.splits; z += grid_z()) {
-    tile_product<WeightTile<T, TileM>, TileM, TileN, tile_k_step(T)>(
-        a, z / a.splits, z % a.splits, static_cast<int64_t>(block_x()) * TileM,
-        static_cast<int64_t>(block_y()) * TileN);
+    tile_product<WeightTile<T, TileM>, TileM, TileN, tile_k_step(T)>(a, z / a.splits, z % a.splits,
+                                                                     static_cast<int64_t>(block_x()) * TileM,
+                                                                     static_cast<int64_t>(block_y()) * TileN);
   }
   allow_next_kernel();
 }
@@ -123,9 +123,9 @@ template <DType T, int TileM, int TileN, bool Vector>
 KERNEL(mmf, kTileThreads)(TileArgs a) {
   wait_for_previous_kernel();
   for (int z = block_z(); z < a.batch.batch * a.splits; z += grid_z()) {
-    tile_product<FloatTile<T, TileM, Vector>, TileM, TileN, tile_k_step(T)>(
-        a, z / a.splits, z % a.splits, static_cast<int64_t>(block_x()) * TileM,
-        static_cast<int64_t>(block_y()) * TileN);
+    tile_product<FloatTile<T, TileM, Vector>, TileM, TileN, tile_k_step(T)>(a, z / a.splits, z % a.splits,
+                                                                            static_cast<int64_t>(block_x()) * TileM,
+                                                                            static_cast<int64_t>(block_y()) * TileN);
   }
   allow_next_kernel();
 }

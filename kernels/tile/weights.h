@@ -43,7 +43,8 @@ struct WeightTile {
         if (inside) {
           decode_run<T>(slices[i], slice % F::kShape.parts, run, v);
         }
-        const int column = slice / F::kShape.parts * F::kBlock + F::run_offset(slice % F::kShape.parts, run) - step * kStep;
+        const int column =
+            slice / F::kShape.parts * F::kBlock + F::run_offset(slice % F::kShape.parts, run) - step * kStep;
         store_run<DType::bf16>(reinterpret_cast<uint8_t*>(tile + row * (kStep + kTileRowPadding) + column), v);
       }
     }

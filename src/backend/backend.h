@@ -28,10 +28,10 @@ class Execution {
   // Enqueues every launch on `stream`. Returns when enqueued.
   virtual Status run(Stream& stream) = 0;
   virtual LaunchMode mode() const = 0;
-  virtual const std::string& fallback_reason() const = 0;  // why a graph was asked for and not used; else empty
-  virtual ExecGraph* exec_graph() = 0;                     // nullptr in eager mode
-  virtual void set_observer(LaunchObserver* observer) = 0; // eager mode; not owned, may be nullptr
-  virtual const std::vector<Work>& works() const = 0;      // bound launches, index as in plan().launches
+  virtual const std::string& fallback_reason() const = 0;   // why a graph was asked for and not used; else empty
+  virtual ExecGraph* exec_graph() = 0;                      // nullptr in eager mode
+  virtual void set_observer(LaunchObserver* observer) = 0;  // eager mode; not owned, may be nullptr
+  virtual const std::vector<Work>& works() const = 0;       // bound launches, index as in plan().launches
   // New addresses for the same plan: patches works and, in graph mode, the executable's nodes.
   virtual Status rebind(const Graph& graph, const Bindings& bindings) = 0;
 };

@@ -7,9 +7,9 @@
 namespace cudabk {
 namespace {
 
-constexpr int64_t kAlignment = 256;        // of every tensor; the graph format asks for 128
-constexpr int64_t kPadElements = 512;      // format: quantized rows may be read up to the next multiple of this
-constexpr uint8_t kPoison = 0xff;          // NaN in every float format
+constexpr int64_t kAlignment = 256;    // of every tensor; the graph format asks for 128
+constexpr int64_t kPadElements = 512;  // format: quantized rows may be read up to the next multiple of this
+constexpr uint8_t kPoison = 0xff;      // NaN in every float format
 constexpr uint8_t kGuard = 0xa5;
 
 int64_t align_up(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -78,16 +78,16 @@ DevicePtr GraphBuffers::address(const Tensor& t) const { return bindings_.tensor
 
 Status GraphBuffers::upload(const Tensor& root, std::span<const std::byte> bytes) {
   if (static_cast<int64_t>(bytes.size()) > byte_size(root)) {
-    return internal_error(fmt::format("upload of {} bytes into {} ({} bytes)", bytes.size(), describe(root),
-                                      byte_size(root)));
+    return internal_error(
+        fmt::format("upload of {} bytes into {} ({} bytes)", bytes.size(), describe(root), byte_size(root)));
   }
   return bytes.empty() ? success() : device_->upload(address(root), bytes.data(), static_cast<int64_t>(bytes.size()));
 }
 
 Status GraphBuffers::download(const Tensor& root, std::span<std::byte> bytes) {
   if (static_cast<int64_t>(bytes.size()) > byte_size(root)) {
-    return internal_error(fmt::format("download of {} bytes from {} ({} bytes)", bytes.size(), describe(root),
-                                      byte_size(root)));
+    return internal_error(
+        fmt::format("download of {} bytes from {} ({} bytes)", bytes.size(), describe(root), byte_size(root)));
   }
   return bytes.empty() ? success() : device_->download(bytes.data(), address(root), static_cast<int64_t>(bytes.size()));
 }
@@ -115,8 +115,8 @@ Status GraphBuffers::check_guards() {
     CUDABK_TRY(device_->download(bytes.data(), start, guard));
     const auto bad = std::find_if(bytes.begin(), bytes.end(), [](uint8_t b) { return b != kGuard; });
     if (bad != bytes.end()) {
-      return Error{ErrorKind::kWrongOutput, fmt::format("byte {} behind {} ({}) was overwritten", bad - bytes.begin(),
-                                                        t->name, describe(*t))};
+      return Error{ErrorKind::kWrongOutput,
+                   fmt::format("byte {} behind {} ({}) was overwritten", bad - bytes.begin(), t->name, describe(*t))};
     }
   }
   return success();

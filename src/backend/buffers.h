@@ -15,7 +15,7 @@ namespace cudabk {
 int64_t allocation_bytes(const Tensor& t);
 
 struct BufferOptions {
-  bool poison = false;       // fill results with NaN patterns and put guard zones behind every tensor (tests, checks)
+  bool poison = false;  // fill results with NaN patterns and put guard zones behind every tensor (tests, checks)
   int64_t guard_bytes = 256;
 };
 

@@ -44,8 +44,7 @@ class RmsNormMul final : public FusionRule {
   Result<std::vector<Launch>> lower(const FusionInput& in, size_t first, LowerContext& ctx) const override {
     const Tensor& norm = node_at(in, first);
     const Tensor& mul = node_at(in, first + 1);
-    CUDABK_ASSIGN(Launch launch, lower_rms_norm(*norm.src[0], &other_operand(mul, norm), mul,
-                                                rms_norm_eps(norm), ctx));
+    CUDABK_ASSIGN(Launch launch, lower_rms_norm(*norm.src[0], &other_operand(mul, norm), mul, rms_norm_eps(norm), ctx));
     return std::vector<Launch>{std::move(launch)};
   }
 };
@@ -69,8 +68,8 @@ class MulMatAdd final : public FusionRule {
     }
     const bool bias = addend.ne[0] == product.ne[0] && row_count(addend) == 1;
     if (!same_shape(addend, product) && !bias) {
-      return near_miss(fmt::format("the addend {} is neither a row of {} nor of its shape", describe(addend),
-                                   describe(product)));
+      return near_miss(
+          fmt::format("the addend {} is neither a row of {} nor of its shape", describe(addend), describe(product)));
     }
     if (!is_contiguous(addend) || !is_contiguous(add)) {
       return near_miss(fmt::format("addend and sum must be dense: {}, {}", describe(addend), describe(add)));

@@ -26,7 +26,7 @@ struct FusionMatch {
 class FusionRule {
  public:
   virtual ~FusionRule() = default;
-  virtual std::string_view name() const = 0;      // "rms_norm_mul": the switch and the label
+  virtual std::string_view name() const = 0;  // "rms_norm_mul": the switch and the label
   virtual std::string_view summary() const = 0;
   virtual FusionMatch match(const FusionInput& in, size_t first) const = 0;
   // Precondition: match() returned a count. kUnsupported: the chosen kernel has no such form; the planner then lowers

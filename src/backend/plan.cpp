@@ -46,9 +46,7 @@ class Planner final : public LowerContext {
   Result<Plan> run();
 
   const DeviceInfo& device() const override { return device_; }
-  BufferRef data(const Tensor& t) override {
-    return {BufferRef::Kind::kTensor, t.root().id, t.view_offset};
-  }
+  BufferRef data(const Tensor& t) override { return {BufferRef::Kind::kTensor, t.root().id, t.view_offset}; }
   BufferRef scratch(int64_t bytes) override;
   Shared shared_scratch(const Tensor& t, std::string_view tag, int64_t bytes) override;
   Result<Choice> choose(const OpDef& op, const Problem& problem) override;
@@ -93,9 +91,7 @@ LowerContext::Shared Planner::shared_scratch(const Tensor& t, std::string_view t
 
 // What was derived from memory that a node now overwrites is void.
 void Planner::forget_shared(const Tensor& written) {
-  std::erase_if(shared_, [&](const SharedEntry& e) {
-    return &graph_.tensors()[e.tensor]->root() == &written.root();
-  });
+  std::erase_if(shared_, [&](const SharedEntry& e) { return &graph_.tensors()[e.tensor]->root() == &written.root(); });
 }
 
 Result<Choice> Planner::choose(const OpDef& op, const Problem& problem) {

@@ -18,8 +18,8 @@ namespace cudabk {
 
 struct PlanOptions {
   bool fusion = true;
-  std::set<std::string> disabled_rules;   // --no-fuse
-  const Profile* profile = nullptr;       // dispatch tables; not null, outlives the plan
+  std::set<std::string> disabled_rules;  // --no-fuse
+  const Profile* profile = nullptr;      // dispatch tables; not null, outlives the plan
   // Overrides the table for every op that has this family (tuner, --variant). Empty family: the table decides.
   std::string forced_family;
   Config forced_config;
@@ -27,7 +27,7 @@ struct PlanOptions {
 
 struct PlannedLaunch {
   Launch launch;
-  int node = -1;        // index in graph.nodes() of the (last) node it computes
+  int node = -1;  // index in graph.nodes() of the (last) node it computes
 };
 
 struct ChoiceRecord {
@@ -38,19 +38,19 @@ struct ChoiceRecord {
 
 struct FusionRecord {
   std::string rule;
-  int node = -1;              // first node of the pattern
-  int count = 0;              // nodes consumed when it fired, 0 for a near miss
-  std::string near_miss;      // why not; empty when it fired
+  int node = -1;          // first node of the pattern
+  int count = 0;          // nodes consumed when it fired, 0 for a near miss
+  std::string near_miss;  // why not; empty when it fired
 };
 
 struct Plan {
   std::vector<PlannedLaunch> launches;
-  std::vector<int64_t> scratch_offsets;   // by scratch id
-  int64_t scratch_bytes = 0;              // one arena
+  std::vector<int64_t> scratch_offsets;  // by scratch id
+  int64_t scratch_bytes = 0;             // one arena
   std::vector<ChoiceRecord> choices;
   std::vector<FusionRecord> fusions;
   uint64_t fingerprint = 0;
-  std::vector<KernelKey> kernels() const; // distinct
+  std::vector<KernelKey> kernels() const;  // distinct
 };
 
 // Ops, types, shapes, strides, parameters, sources and view offsets of every node; not addresses.

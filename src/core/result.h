@@ -11,14 +11,14 @@ namespace cudabk {
 
 // What a caller can do about an error; src/cli maps each kind to its exit status (docs: cli.md table).
 enum class ErrorKind {
-  kInvalid,      // bad command line, unusable file, illegal shape           -> exit 2
-  kUnsupported,  // legal, but this op/type/device combination is not done   -> exit 2
-  kInconclusive, // too few or too noisy samples                             -> exit 3
-  kNothing,      // empty selection, nothing to compare                      -> exit 4
-  kWrongOutput,  // a result differs from the reference                      -> exit 5
-  kUnfit,        // no such device, out of device memory, no toolkit         -> exit 6
-  kInternal,     // a bug or a failed driver call                            -> exit 70
-  kInterrupted,  // Ctrl-C; partial results are kept                         -> exit 130
+  kInvalid,       // bad command line, unusable file, illegal shape           -> exit 2
+  kUnsupported,   // legal, but this op/type/device combination is not done   -> exit 2
+  kInconclusive,  // too few or too noisy samples                             -> exit 3
+  kNothing,       // empty selection, nothing to compare                      -> exit 4
+  kWrongOutput,   // a result differs from the reference                      -> exit 5
+  kUnfit,         // no such device, out of device memory, no toolkit         -> exit 6
+  kInternal,      // a bug or a failed driver call                            -> exit 70
+  kInterrupted,   // Ctrl-C; partial results are kept                         -> exit 130
 };
 
 struct Error {
@@ -41,8 +41,8 @@ inline Error internal_error(std::string m) { return {ErrorKind::kInternal, std::
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}       // NOLINT: implicit on purpose
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}   // NOLINT: implicit on purpose
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit on purpose
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit on purpose
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -85,19 +85,19 @@ inline Status success() { return {}; }
 #define CUDABK_CONCAT(a, b) CUDABK_CONCAT_(a, b)
 
 // Returns from the enclosing function when `expr` (a Status or Result) failed.
-#define CUDABK_TRY(expr)                                     \
-  do {                                                       \
-    auto cudabk_status_ = (expr);                            \
-    if (!cudabk_status_.ok()) {                              \
-      return std::move(cudabk_status_).error();              \
-    }                                                        \
+#define CUDABK_TRY(expr)                        \
+  do {                                          \
+    auto cudabk_status_ = (expr);               \
+    if (!cudabk_status_.ok()) {                 \
+      return std::move(cudabk_status_).error(); \
+    }                                           \
   } while (false)
 
 // CUDABK_ASSIGN(auto x, make_x()): declares x from a Result, or returns its error.
 #define CUDABK_ASSIGN(lhs, expr) CUDABK_ASSIGN_(CUDABK_CONCAT(cudabk_result_, __LINE__), lhs, expr)
-#define CUDABK_ASSIGN_(tmp, lhs, expr)      \
-  auto tmp = (expr);                        \
-  if (!tmp.ok()) {                          \
-    return std::move(tmp).error();          \
-  }                                         \
+#define CUDABK_ASSIGN_(tmp, lhs, expr) \
+  auto tmp = (expr);                   \
+  if (!tmp.ok()) {                     \
+    return std::move(tmp).error();     \
+  }                                    \
   lhs = std::move(tmp).value()

@@ -9,10 +9,10 @@
 
 namespace cudabk {
 
-std::string format_time_ns(double ns);        // "812 ns", "11.4 µs", "3.20 ms", "1.50 s"
-std::string format_bytes(double bytes);       // "33.0 MB" (powers of 1000)
-std::string format_rate(double bytes_per_ns); // GB/s: bytes per ns
-std::string format_count(int64_t n);          // "14336"
+std::string format_time_ns(double ns);         // "812 ns", "11.4 µs", "3.20 ms", "1.50 s"
+std::string format_bytes(double bytes);        // "33.0 MB" (powers of 1000)
+std::string format_rate(double bytes_per_ns);  // GB/s: bytes per ns
+std::string format_count(int64_t n);           // "14336"
 
 // "10m", "90s", "1.5h", "500ms" -> seconds. Locale-independent.
 Result<double> parse_duration_s(std::string_view text);

@@ -25,12 +25,12 @@ struct DeviceInfo {
   int cc = 0;        // 90: major * 10 + minor
   int sm_count = 0;
   int64_t l2_bytes = 0;
-  int64_t memory_bytes = 0;        // total
-  int max_shared_bytes = 0;        // per block, opt-in limit
+  int64_t memory_bytes = 0;  // total
+  int max_shared_bytes = 0;  // per block, opt-in limit
   int max_threads_per_block = 1024;
-  int driver_version = 0;          // 13000; 0 on the emulated device
-  std::string driver_text;         // "580.159.04"; empty on the emulated device
-  std::string uuid;                // empty on the emulated device
+  int driver_version = 0;   // 13000; 0 on the emulated device
+  std::string driver_text;  // "580.159.04"; empty on the emulated device
+  std::string uuid;         // empty on the emulated device
   bool emulated = false;
 };
 
@@ -53,12 +53,12 @@ struct KernelKey {
 struct KernelReport {
   int registers = 0;
   int static_shared_bytes = 0;
-  int local_bytes = 0;        // stack frame per thread
+  int local_bytes = 0;  // stack frame per thread
   int spill_store_bytes = 0;
   int spill_load_bytes = 0;
-  double compile_ms = 0;      // 0 when it came from the cache
+  double compile_ms = 0;  // 0 when it came from the cache
   bool from_cache = false;
-  std::string code_hash;      // "sha256:..." over the machine code (emulated: over the kernel's sources)
+  std::string code_hash;  // "sha256:..." over the machine code (emulated: over the kernel's sources)
 };
 
 // A loaded variant; owned by the Device, valid for its lifetime.
@@ -76,9 +76,9 @@ class Kernel {
 struct KernelLaunch {
   const Kernel* kernel = nullptr;
   Dim3 grid, block;
-  uint32_t shared_bytes = 0;         // dynamic shared memory
-  bool programmatic = false;         // may start before its predecessor has finished (PDL), where the device has it
-  std::vector<std::byte> args;       // the kernel's one POD argument struct
+  uint32_t shared_bytes = 0;    // dynamic shared memory
+  bool programmatic = false;    // may start before its predecessor has finished (PDL), where the device has it
+  std::vector<std::byte> args;  // the kernel's one POD argument struct
 };
 
 // C = A^T * B per batch entry, column-major as cuBLAS: A is [k, m] with lda, B is [k, n] with ldb, C [m, n] with
@@ -202,7 +202,7 @@ inline Memory::~Memory() {
 
 // Options of the device factory; src/cli fills them from flags and environment.
 struct DeviceOptions {
-  std::string cache_dir;           // cubin cache; empty disables it
+  std::string cache_dir;  // cubin cache; empty disables it
   int64_t cache_limit_bytes = 1LL << 30;
   std::string toolkit_dir;            // CUDA_HOME or CUDA_PATH: where NVRTC, cuBLAS are looked for first; may be empty
   uint64_t shuffle_threads_seed = 0;  // emulated device: 0 = ascending order

@@ -70,8 +70,8 @@ Result<Tensor*> Graph::view(Tensor* a, Shape ne, Strides nb, int64_t offset) {
   t.usage = a->usage;
   const int64_t end = t.view_offset + byte_size(t);
   if (offset < 0 || end > byte_size(a->root())) {
-    return invalid(fmt::format("view: bytes {}..{} lie outside {} ({} bytes)", t.view_offset, end,
-                               describe(a->root()), byte_size(a->root())));
+    return invalid(fmt::format("view: bytes {}..{} lie outside {} ({} bytes)", t.view_offset, end, describe(a->root()),
+                               byte_size(a->root())));
   }
   return add(std::move(t), true);
 }

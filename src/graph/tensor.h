@@ -66,13 +66,13 @@ struct Tensor {
   Strides nb{};
   std::string_view op = kOpNone;
   OpParams params;
-  std::vector<Tensor*> src;      // sources in op order; views have one
-  Tensor* view_src = nullptr;    // root owner of the memory, never itself a view
-  int64_t view_offset = 0;       // bytes from the root's start
-  bool is_output = false;        // must stay materialised (fusion may not swallow it)
+  std::vector<Tensor*> src;    // sources in op order; views have one
+  Tensor* view_src = nullptr;  // root owner of the memory, never itself a view
+  int64_t view_offset = 0;     // bytes from the root's start
+  bool is_output = false;      // must stay materialised (fusion may not swallow it)
   Usage usage = Usage::kCompute;
-  float init_scale = 1;          // leaves: factor on random initial values (cases with extreme activations)
-  int id = -1;                   // index in the graph, also for leaves
+  float init_scale = 1;  // leaves: factor on random initial values (cases with extreme activations)
+  int id = -1;           // index in the graph, also for leaves
 
   const Tensor& root() const { return view_src != nullptr ? *view_src : *this; }
   Tensor& root() { return view_src != nullptr ? *view_src : *this; }
@@ -82,7 +82,7 @@ int64_t element_count(const Tensor& t);
 int64_t row_count(const Tensor& t);  // ne1 * ne2 * ne3
 int64_t byte_size(const Tensor& t);  // spec: 0 if empty, else last byte + 1 of the strided extent
 bool is_empty(const Tensor& t);
-bool is_view_op(const Tensor& t);    // view, reshape, permute, transpose, leaf: no work
+bool is_view_op(const Tensor& t);  // view, reshape, permute, transpose, leaf: no work
 
 Strides dense_strides(DType type, const Shape& ne);
 
@@ -94,7 +94,7 @@ bool is_transposed(const Tensor& t);
 bool is_permuted(const Tensor& t);
 bool same_shape(const Tensor& a, const Tensor& b);
 bool same_layout(const Tensor& a, const Tensor& b);
-bool can_repeat(const Tensor& x, const Tensor& y);       // y's extents are multiples of x's
+bool can_repeat(const Tensor& x, const Tensor& y);  // y's extents are multiples of x's
 bool can_repeat_rows(const Tensor& x, const Tensor& y);
 
 std::string describe(const Tensor& t);    // "q4_K[14336,4096]" (+ strides where not dense)

@@ -19,8 +19,8 @@ namespace cudabk {
 struct BufferRef {
   enum class Kind : uint8_t { kTensor, kScratch };
   Kind kind = Kind::kTensor;
-  int index = -1;       // Tensor::id, or the id that LowerContext::scratch returned
-  int64_t addend = 0;   // bytes
+  int index = -1;      // Tensor::id, or the id that LowerContext::scratch returned
+  int64_t addend = 0;  // bytes
   BufferRef operator+(int64_t bytes) const { return {kind, index, addend + bytes}; }
 };
 

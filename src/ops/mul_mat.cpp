@@ -45,10 +45,9 @@ class MulMat final : public OpDef {
   Cost cost(const Tensor& t) const override {
     const Tensor& w = *t.src[0];
     const Tensor& x = *t.src[1];
-    const double weight_bytes =
-        static_cast<double>(row_bytes(w.type, w.ne[0])) * static_cast<double>(row_count(w));
-    const double other = static_cast<double>(element_count(x)) * block_bytes(x.type) +
-                         static_cast<double>(element_count(t)) * 4;
+    const double weight_bytes = static_cast<double>(row_bytes(w.type, w.ne[0])) * static_cast<double>(row_count(w));
+    const double other =
+        static_cast<double>(element_count(x)) * block_bytes(x.type) + static_cast<double>(element_count(t)) * 4;
     return {weight_bytes + other, 2.0 * static_cast<double>(w.ne[0]) * static_cast<double>(element_count(t)),
             weight_bytes};
   }
@@ -126,9 +125,8 @@ std::string type_text(DType type) { return fmt::format("DType::{}", dtype_name(t
 uint32_t grid_extent(int64_t wanted) { return static_cast<uint32_t>(std::min(wanted, kMaxGridYZ)); }
 
 bool rows_aligned(const Tensor& t, int64_t bytes) {
-  return t.view_offset % bytes == 0 && std::all_of(t.nb.begin() + 1, t.nb.end(), [&](int64_t nb) {
-           return nb % bytes == 0;
-         });
+  return t.view_offset % bytes == 0 &&
+         std::all_of(t.nb.begin() + 1, t.nb.end(), [&](int64_t nb) { return nb % bytes == 0; });
 }
 
 }  // namespace cudabk

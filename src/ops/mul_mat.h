@@ -22,7 +22,6 @@ Result<Tensor*> mul_mat(Graph& graph, Tensor* weights, Tensor* x, MulMatParams p
 Result<std::vector<Launch>> lower_mul_mat(const Tensor& product, const Tensor* addend, const Tensor& dst,
                                           LowerContext& ctx);
 
-
 const OpDef& mul_mat_op();
 
 }  // namespace cudabk

@@ -64,7 +64,9 @@ CaseParams with(CaseParams c, std::initializer_list<std::pair<std::string_view, 
 }
 
 bool is_float_name(std::string_view type) { return type == "f32" || type == "f16" || type == "bf16"; }
-int64_t block_of(std::string_view type) { return is_float_name(type) ? 1 : type == "q4_0" || type == "q8_0" ? 32 : 256; }
+int64_t block_of(std::string_view type) {
+  return is_float_name(type) ? 1 : type == "q4_0" || type == "q8_0" ? 32 : 256;
+}
 
 // Shapes: odd and single rows, both sides of the vector and tile widths, one block of k and odd multiples.
 void add_shapes(std::string_view type, std::vector<CaseParams>& cases) {
@@ -128,8 +130,11 @@ std::span<const Axis> mul_mat_axes() {
   static const std::vector<Axis> kAxes = {
       {"type", "weight type", {"q4_K"}, {"q4_K"}, kTypes},
       {"m", "rows of the weights", {"4096"}, {"256"}, {}},
-      {"n", "columns: tokens in the batch",
-       {"1", "2", "4", "8", "16", "32", "64", "128", "512", "2048"}, {"1", "8", "64"}, {}},
+      {"n",
+       "columns: tokens in the batch",
+       {"1", "2", "4", "8", "16", "32", "64", "128", "512", "2048"},
+       {"1", "8", "64"},
+       {}},
       {"k", "length of a weight row", {"4096", "14336"}, {"1024"}, {}},
       {"act", "activation type", {"f32"}, {"f32"}, {"f32", "f16"}},
       {"b2", "weight slices in dim 2", {"1"}, {"1"}, {}},
@@ -165,8 +170,7 @@ Result<Tensor*> build_mul_mat_case(Graph& graph, const CaseParams& params) {
   }
   const std::string order = value_or(params, "dims", "0123");
   CUDABK_ASSIGN(Tensor * w, make_operand(graph, "weights", type, {k, m, b2, b3}, Usage::kWeights, order, gap));
-  CUDABK_ASSIGN(Tensor * x,
-                make_operand(graph, "x", act, {k, n, b2 * r2, b3 * r3}, Usage::kCompute, order, gap));
+  CUDABK_ASSIGN(Tensor * x, make_operand(graph, "x", act, {k, n, b2 * r2, b3 * r3}, Usage::kCompute, order, gap));
   CUDABK_ASSIGN(const int64_t scale, int_or(params, "scale", 1));
   x->root().init_scale = static_cast<float>(scale);
   const auto precision = value_or(params, "prec", "default") == "f32" ? Precision::kF32 : Precision::kDefault;

@@ -65,9 +65,9 @@ Launches lower_mmvq(const Product& p, LowerContext& ctx) {
   const QuantizedRows x = quantize_activations(p.x, p.weights.type, ctx, launches);
   const int warps = p.choice.config.at("warps"), rows = p.choice.config.at("rows"), cols = columns_per_block(p.n());
   const Tensor& w = p.weights;
-  KernelCall<MmvqArgs> call(
-      {"mmvq/mmvq.h", fmt::format("mmvq<{}, {}, {}, {}>", type_text(w.type), cols, warps, rows)},
-      vector_grid(p, rows, cols), {static_cast<uint32_t>(warps * 32)}, vector_shared_bytes(warps, rows, cols));
+  KernelCall<MmvqArgs> call({"mmvq/mmvq.h", fmt::format("mmvq<{}, {}, {}, {}>", type_text(w.type), cols, warps, rows)},
+                            vector_grid(p, rows, cols), {static_cast<uint32_t>(warps * 32)},
+                            vector_shared_bytes(warps, rows, cols));
   call.args.batch = p.batch_args();
   call.args.row_stride = w.nb[1];
   call.args.stride2 = w.nb[2];

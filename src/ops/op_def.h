@@ -18,8 +18,8 @@ namespace cudabk {
 // Compulsory traffic and arithmetic: each tensor counted once, whatever a kernel really moves.
 struct Cost {
   double bytes = 0;
-  double operations = 0;     // multiply and add counted separately
-  double weight_bytes = 0;   // the part that comes from weights (what must not stay in cache when measuring cold)
+  double operations = 0;    // multiply and add counted separately
+  double weight_bytes = 0;  // the part that comes from weights (what must not stay in cache when measuring cold)
 };
 
 // One test or bench case as named text values in axis order: {{"type","q4_K"},{"m","4096"},...}.
@@ -27,18 +27,18 @@ struct Cost {
 struct CaseParams {
   std::vector<std::pair<std::string, std::string>> values;
 
-  std::string text() const;                                     // "type=q4_K m=4096 n=1 k=14336"
-  std::string get(std::string_view name) const;                 // "" when absent
-  Result<int64_t> get_int(std::string_view name) const;         // kInvalid when absent or not a number
+  std::string text() const;                              // "type=q4_K m=4096 n=1 k=14336"
+  std::string get(std::string_view name) const;          // "" when absent
+  Result<int64_t> get_int(std::string_view name) const;  // kInvalid when absent or not a number
   void set(std::string_view name, std::string value);
 };
 
 struct Axis {
-  std::string name;                       // flag name: "m" -> -m, "type" -> --type
+  std::string name;  // flag name: "m" -> -m, "type" -> --type
   std::string help;
-  std::vector<std::string> gpu_values;    // swept by `bench` without flags on a GPU
-  std::vector<std::string> host_values;   // ... and on the emulated device
-  std::vector<std::string> allowed;       // closed set (types, words); empty: a whole number >= 0
+  std::vector<std::string> gpu_values;   // swept by `bench` without flags on a GPU
+  std::vector<std::string> host_values;  // ... and on the emulated device
+  std::vector<std::string> allowed;      // closed set (types, words); empty: a whole number >= 0
 };
 
 class LowerContext;
@@ -47,8 +47,8 @@ class OpDef {
  public:
   virtual ~OpDef() = default;
   virtual std::string_view name() const = 0;
-  virtual std::string_view alias() const { return ""; }      // CLI alias: "mulmat"
-  virtual std::string_view summary() const = 0;              // one line for `list ops`
+  virtual std::string_view alias() const { return ""; }  // CLI alias: "mulmat"
+  virtual std::string_view summary() const = 0;          // one line for `list ops`
 
   virtual Support supports(const Tensor& t, const DeviceInfo& device) const = 0;  // correctness only
   virtual Cost cost(const Tensor& t) const = 0;
@@ -56,7 +56,7 @@ class OpDef {
 
   // Dispatch: empty for ops with a single path.
   virtual std::span<const Family> families() const { return {}; }
-  virtual Problem problem(const Tensor& t) const;            // default: {name, "", {}}
+  virtual Problem problem(const Tensor& t) const;  // default: {name, "", {}}
 
   // Cases.
   virtual std::span<const Axis> axes() const = 0;

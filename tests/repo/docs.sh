@@ -56,11 +56,11 @@ for page in "${pages[@]}"; do
   while read -r target; do
     target=${target%%#*}
     [ -z "$target" ] || [ -e "$(dirname "$page")/$target" ] || fail "$page: link to $target leads nowhere"
-  done < <(grep -oE '\]\([^)]+\)' "$page" | sed -E 's/^\]\(//; s/\)$//' | grep -vE '^https?:' || true)
+  done < <(awk '/^```/ {inside = !inside; next} !inside' "$page" | grep -oE '\]\([^)]+\)' | sed -E 's/^\]\(//; s/\)$//' | grep -vE '^https?:' || true)
 done
 [ "$commands" -ge 5 ] || fail "only $commands command lines were found in the documentation"
 
-subcommands=$(awk '/^Subcommands:/ {on = 1; next} on && /^  [a-z]/ {print $1}' <<<"$top_help")
+subcommands=$(awk '/^Subcommands:/ {on = 1; next} /^$/ {on = 0} on && /^  [a-z]/ {print $1}' <<<"$top_help")
 [ -n "$subcommands" ] || fail "cudabk --help lists no subcommands"
 for sub in $subcommands; do
   grep -qE "cudabk $sub|scripts/run $sub|\`$sub\`" "${pages[@]}" || fail "subcommand '$sub' is not documented"
