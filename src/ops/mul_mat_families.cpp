@@ -65,10 +65,10 @@ Support blas_can_run(const Problem& p, const Config&, const DeviceInfo&) {
 }
 Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&) { return float_weights(p); }
 
-const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 2}, {"rows", {1, 2, 4}, 2}};
+const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kTileParams = {
-    {"tile_m", {32, 64, 128}, 64}, {"tile_n", {16, 32, 64, 128}, 32}, {"split", {1, 2, 4, 8}, 1}};
+    {"tile_m", {32, 64, 128}, 64}, {"tile_n", {16, 32, 64, 128}, 64}, {"split", {1, 2, 4, 8}, 4}};
 
 }  // namespace
 
