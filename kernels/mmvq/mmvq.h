@@ -24,38 +24,55 @@ int dot_chunk(const uint32_t* codes, u32x4 x, int sum) {
   return sum;
 }
 
-// One run of Rows rows (decoded once) times the same run of Cols columns (loaded once).
-template <class F, int Cols, int Rows>
-void accumulate_run(float (&sum)[Cols][Rows], const typename F::Slice (&w)[Rows], int part, int run, ActivationCursor x,
-                    const int (&code_offsets)[Cols], const int (&scale_offsets)[Cols]) {
-  constexpr int kChunks = F::kShape.run_length / 16;
-  Codes<F::kShape.run_length> codes[Rows];
-  f32x2 scales[Rows];
-  for (int r = 0; r < Rows; ++r) {
-    codes[r] = F::codes(w[r], run);
-    scales[r] = F::scale(w[r], part, run);
+// A run of weights times the same run of activations: its chunks and scale.
+template <class F>
+float dot_run(const Codes<F::kShape.run_length>& w, f32x2 scale, const u32x4* x, ActivationScale s) {
+  int sum = 0;
+  for (int i = 0; i < F::kShape.run_length / 16; ++i) {
+    sum = dot_chunk<F::kSigned>(w.words + 4 * i, x[i], sum);
   }
-  for (int c = 0; c < Cols; ++c) {
-    int dots[Rows] = {};
-    for (int i = 0; i < kChunks; ++i) {
-      const u32x4 chunk = load_fresh(x.codes + code_offsets[c] + (run * kChunks + i) * kWarpSize);
-      for (int r = 0; r < Rows; ++r) {
-        dots[r] = dot_chunk<F::kSigned>(codes[r].words + 4 * i, chunk, dots[r]);
-      }
-    }
-    const ActivationScale s = load_fresh(x.scales + scale_offsets[c] + run * kWarpSize);
-    for (int r = 0; r < Rows; ++r) {
-      const float value = scales[r].x * static_cast<float>(dots[r]);
-      sum[c][r] = fma_f(F::kHasOffset ? fma_f(scales[r].y, s.sum, value) : value, s.d, sum[c][r]);
+  const float value = scale.x * static_cast<float>(sum);
+  return (F::kHasOffset ? fma_f(scale.y, s.sum, value) : value) * s.d;
+}
+
+// Slices of Rows rows times one column: all activations of the slice are loaded first, then used by every row.
+template <class F, int Rows>
+void accumulate_column(float (&sum)[Rows], const typename F::Slice (&w)[Rows], int part, ActivationCursor x) {
+  constexpr int kChunks = F::kShape.run_length / 16;
+  u32x4 chunks[F::kShape.chunks()];
+  ActivationScale scales[F::kShape.runs];
+  for (int i = 0; i < F::kShape.chunks(); ++i) {
+    chunks[i] = load_fresh(x.codes + i * kWarpSize);
+  }
+  for (int run = 0; run < F::kShape.runs; ++run) {
+    scales[run] = load_fresh(x.scales + run * kWarpSize);
+  }
+  for (int r = 0; r < Rows; ++r) {
+    for (int run = 0; run < F::kShape.runs; ++run) {
+      sum[r] += dot_run<F>(F::codes(w[r], run), F::scale(w[r], part, run), chunks + run * kChunks, scales[run]);
     }
   }
 }
 
-// Brings what this block will read of a row into L2 while it waits for the activations.
-inline void prefetch_row(const uint8_t* row, int bytes, int threads) {
-  constexpr int kLine = 128;  // hardware: bytes of a cache line
-  for (int i = thread_x() * kLine; i < bytes; i += threads * kLine) {
-    prefetch_l2(row + i);
+// ... times several columns: each run is decoded once. Activations are read again for every row, from L1, so that the
+// loads of all columns are in flight together; held in registers they would spill.
+template <class F, int Cols, int Rows>
+void accumulate(float (&sum)[Cols][Rows], const typename F::Slice (&w)[Rows], int part, ActivationCursor x,
+                const int (&code_offsets)[Cols], const int (&scale_offsets)[Cols]) {
+  constexpr int kChunks = F::kShape.run_length / 16;
+  for (int run = 0; run < F::kShape.runs; ++run) {
+    for (int r = 0; r < Rows; ++r) {
+      const Codes<F::kShape.run_length> codes = F::codes(w[r], run);
+      const f32x2 scale = F::scale(w[r], part, run);
+      for (int c = 0; c < Cols; ++c) {
+        const ActivationScale s = load_fresh(x.scales + scale_offsets[c] + run * kWarpSize);
+        u32x4 chunks[kChunks];
+        for (int i = 0; i < kChunks; ++i) {
+          chunks[i] = load_fresh(x.codes + code_offsets[c] + (run * kChunks + i) * kWarpSize);
+        }
+        sum[c][r] += dot_run<F>(codes, scale, chunks, s);
+      }
+    }
   }
 }
 
@@ -81,7 +98,6 @@ KERNEL(mmvq, Warps* kWarpSize)(MmvqArgs a) {
     typename F::Slice current[Rows] = {}, next[Rows] = {};
     for (int r = 0; r < Rows; ++r) {
       rows[r] = weights + (row0 + r < a.m ? row0 + r : a.m - 1) * a.row_stride;
-      prefetch_row(rows[r], blocks * F::kBytes, Warps * kWarpSize);
       rows[r] += static_cast<int64_t>(first) * F::kBytes;
       if (first < blocks) {
         current[r] = F::load(rows[r], part);
@@ -101,8 +117,10 @@ KERNEL(mmvq, Warps* kWarpSize)(MmvqArgs a) {
           next[r] = F::load(rows[r], part);
         }
       }
-      for (int run = 0; run < kShape.runs; ++run) {
-        accumulate_run<F, Cols, Rows>(sum, current, part, run, x, code_offsets, scale_offsets);
+      if constexpr (Cols == 1) {
+        accumulate_column<F, Rows>(sum[0], current, part, x);
+      } else {
+        accumulate<F, Cols, Rows>(sum, current, part, x, code_offsets, scale_offsets);
       }
       for (int r = 0; r < Rows; ++r) {
         current[r] = next[r];

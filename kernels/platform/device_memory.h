@@ -139,8 +139,6 @@ __forceinline__ T load_fresh(const T* p) {
   detail::load_plain(raw, p);
   return __builtin_bit_cast(T, raw);
 }
-// Starts to bring the line at `p` into L2; any address is harmless.
-__forceinline__ void prefetch_l2(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 // Like load_readonly, for data used once: it takes no place in L1.
 template <class T>
 __forceinline__ T load_streaming(const T* p) {
