@@ -1,4 +1,5 @@
-// Float element types (weights or results of earlier kernels): loads of one or of 16 bytes' worth of elements, widened to f32.
+// Float element types (weights or results of earlier kernels): loads of one or of 16 bytes' worth of elements, widened
+// to f32.
 #pragma once
 
 #include "formats/dtypes.h"

@@ -9,9 +9,7 @@ namespace cudabk {
 namespace {
 
 // Types that have device decoders (kernels/formats).
-bool has_device_format(DType t) {
-  return t == DType::q4_0 || t == DType::q8_0 || t == DType::q4_K || t == DType::q6_K;
-}
+bool has_device_format(DType t) { return t == DType::q4_0 || t == DType::q8_0 || t == DType::q4_K || t == DType::q6_K; }
 bool is_float_weight(DType t) { return t == DType::f32 || t == DType::f16 || t == DType::bf16; }
 
 DType weight_type(const Problem& p) {
@@ -53,9 +51,7 @@ Support mmf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   return s ? tile_can_run(p, c, d) : s;
 }
 
-Support dequant_gemm_can_run(const Problem& p, const Config&, const DeviceInfo&) {
-  return quantized_weights(p);
-}
+Support dequant_gemm_can_run(const Problem& p, const Config&, const DeviceInfo&) { return quantized_weights(p); }
 
 Support blas_can_run(const Problem& p, const Config&, const DeviceInfo&) {
   if (p.dim("batch") != 1) {
@@ -76,12 +72,9 @@ std::vector<ConfigParam> tile_params(int tile_n) {
 
 std::span<const Family> mul_mat_families() {
   static const std::vector<Family> kFamilies = {
-      {"mmvq", kMmvqParams, mmvq_can_run},
-      {"mmvf", kMmvfParams, mmvf_can_run},
-      {"mmq", tile_params(64), mmq_can_run},
-      {"mmf", tile_params(32), mmf_can_run},
-      {"dequant_gemm", {}, dequant_gemm_can_run},
-      {"blas", {}, blas_can_run},
+      {"mmvq", kMmvqParams, mmvq_can_run},        {"mmvf", kMmvfParams, mmvf_can_run},
+      {"mmq", tile_params(64), mmq_can_run},      {"mmf", tile_params(32), mmf_can_run},
+      {"dequant_gemm", {}, dequant_gemm_can_run}, {"blas", {}, blas_can_run},
       {"blas_batched", {}, blas_batched_can_run},
   };
   return kFamilies;
