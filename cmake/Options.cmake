@@ -1,6 +1,7 @@
 # Flags that every target gets.
 add_library(cudabk_options INTERFACE)
-target_compile_options(cudabk_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+target_compile_options(cudabk_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers
+                       -Wno-unknown-pragmas)  # "#pragma unroll" of kernels concerns the device compiler
 if(CUDABK_WERROR)
   # g++ 12 takes both of these for errors of the standard library's strings and of fully assigned arrays.
   target_compile_options(cudabk_options INTERFACE -Werror -Wno-error=restrict -Wno-error=maybe-uninitialized)
