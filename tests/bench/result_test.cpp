@@ -140,7 +140,7 @@ TEST(ResultJson, DigestCoversTheCases) {
 TEST(ResultJson, InvalidUtf8IsReplaced) {
   RunResult run = good_run();
   run.environment.tags["note"] = "\xff\xfe";
-  EXPECT_NO_THROW((void)Json::parse(result_to_json(run)));
+  EXPECT_TRUE(Json::accept(result_to_json(run)));
 }
 
 TEST(ResultJsonl, IsOneDocumentPerLine) {
@@ -149,7 +149,7 @@ TEST(ResultJsonl, IsOneDocumentPerLine) {
   for (size_t begin = 0; begin < text.size(); ++lines) {
     const size_t end = text.find('\n', begin);
     ASSERT_NE(end, std::string::npos);
-    EXPECT_NO_THROW((void)Json::parse(text.substr(begin, end - begin)));
+    EXPECT_TRUE(Json::accept(text.substr(begin, end - begin)));
     begin = end + 1;
   }
   EXPECT_EQ(lines, 2U);
