@@ -29,7 +29,7 @@ TEST(Speed, MatrixVectorProductOf4096Rows) {
   auto opened = open_device("host", {});
   ASSERT_TRUE(opened.ok());
   Device& device = **opened;
-  const auto kernel = device.kernel({"mmvq/mmvq.h", "mmvq<DType::q4_K, 1, 4, 1>", sizeof(MmvqArgs)});
+  const auto kernel = device.kernel({"mmvq/mmvq.h", "mmvq<DType::q4_K, 1, 4, 2>", sizeof(MmvqArgs)});
   ASSERT_TRUE(kernel.ok()) << kernel.error().message;
   auto weights = device.allocate(kSize * kRowBytes), codes = device.allocate(kSize),
        scales = device.allocate(kSize / kActivationBlock * static_cast<int64_t>(sizeof(ActivationScale))),
@@ -47,7 +47,7 @@ TEST(Speed, MatrixVectorProductOf4096Rows) {
   args.row_stride = kRowBytes;
   args.m = args.k = kSize;
   args.n = 1;
-  KernelLaunch launch{*kernel, {kSize, 1, 1}, {128, 1, 1}, vector_shared_bytes(4, 1, 1)};
+  KernelLaunch launch{*kernel, {kSize / 2, 1, 1}, {128, 1, 1}, vector_shared_bytes(4, 2, 1)};
   launch.args.resize(sizeof(args));
   std::memcpy(launch.args.data(), &args, sizeof(args));
   auto stream = device.create_stream();
