@@ -100,7 +100,7 @@ std::vector<LoopDim> loop_dims(const Tensor& a, const Tensor& b, const Tensor& y
     }
     dims.push_back(d);
   }
-  return merge_dims(std::move(dims));
+  return merge_dims(dims);
 }
 
 Result<std::vector<Launch>> BinaryOp::lower(const Tensor& y, LowerContext& ctx) const {

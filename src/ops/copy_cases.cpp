@@ -42,8 +42,8 @@ std::vector<CaseParams> cpy_cases() {
              "cols=64 rows=6 dim2=2 layout=half layout-dst=half",
              "cols=64 rows=6 layout=offset layout-dst=offset",
              "cols=7 rows=5 dim2=3 layout=offset layout-dst=window",
-             "cols=3 rows=5 dim2=7 dim3=32 layout=permuted-3120 cols-dst=32 rows-dst=7 dim2-dst=5 dim3-dst=3 "
-             "layout-dst=permuted-2013",
+             ("cols=3 rows=5 dim2=7 dim3=32 layout=permuted-3120 cols-dst=32 rows-dst=7 dim2-dst=5 dim3-dst=3 "
+              "layout-dst=permuted-2013"),
              "cols=6 rows=4 layout=half cols-dst=3 rows-dst=8 layout-dst=half",
              "cols=6 rows=4 layout=half cols-dst=4 rows-dst=6 layout-dst=half",
              "cols=12 rows=10 dim2=3 cols-dst=360",

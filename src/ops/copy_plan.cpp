@@ -75,7 +75,7 @@ CopyPlan plan_copy(const Tensor& src, const Tensor& dst) {
   std::vector<LoopDim> dims = common_dims(src, dst);
   std::stable_sort(dims.begin(), dims.end(),
                    [](const LoopDim& a, const LoopDim& b) { return a.stride[kDst] < b.stride[kDst]; });
-  dims = merge_dims(std::move(dims));
+  dims = merge_dims(dims);
   if (dims.empty() || dims.size() > kMaxDims) {
     return plan;
   }

@@ -70,7 +70,7 @@ Result<std::vector<Launch>> SwigluOp::lower(const Tensor& y, LowerContext& ctx) 
     dims.push_back({y.ne[i], {element_stride(x, i), element_stride(g, i), element_stride(y, i)}, y.ne[i]});
   }
   dims[0].stride = {1, 1, 1};
-  dims = merge_dims(std::move(dims));
+  dims = merge_dims(dims);
 
   int vec = y.type == DType::f16 ? 8 : 4;  // packs of 16 bytes
   const bool aligned = dims[0].extent % vec == 0 && (split || y.ne[0] % vec == 0) &&

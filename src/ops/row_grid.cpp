@@ -36,7 +36,7 @@ bool has_element_strides(const Tensor& t) {
 
 int64_t element_stride(const Tensor& t, int dim) { return t.nb[dim] / block_bytes(t.type); }
 
-std::vector<LoopDim> merge_dims(std::vector<LoopDim> dims) {
+std::vector<LoopDim> merge_dims(const std::vector<LoopDim>& dims) {
   std::vector<LoopDim> merged;
   for (const LoopDim& dim : dims) {
     if (!merged.empty() && dim.extent == 1) {

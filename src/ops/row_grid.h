@@ -30,7 +30,7 @@ bool has_element_strides(const Tensor& t);
 int64_t element_stride(const Tensor& t, int dim);
 
 // Drops dims of extent 1 (never dim 0) and joins neighbours that every operand walks as one. Order is kept.
-std::vector<LoopDim> merge_dims(std::vector<LoopDim> dims);
+std::vector<LoopDim> merge_dims(const std::vector<LoopDim>& dims);
 
 // Whether `operand` can be read `vec` elements at a time: dim 0 dense (precondition), first element and every row start
 // aligned. The memory of root tensors is at least 128-byte aligned.
