@@ -1,4 +1,5 @@
-// Float element types: loads of one or of 16 bytes' worth of elements, widened to f32.
+// Float element types (weights or results of earlier kernels): loads of one or of 16 bytes' worth of elements, widened
+// to f32.
 #pragma once
 
 #include "formats/dtypes.h"
@@ -13,11 +14,11 @@ constexpr int kElementsPer16Bytes = 16 / block_bytes(T);
 template <DType T>
 float load_float(const uint8_t* p) {
   if constexpr (T == DType::f32) {
-    return load_readonly(reinterpret_cast<const float*>(p));
+    return load_fresh(reinterpret_cast<const float*>(p));
   } else if constexpr (T == DType::f16) {
-    return to_float(f16{load_readonly(reinterpret_cast<const uint16_t*>(p))});
+    return to_float(f16{load_fresh(reinterpret_cast<const uint16_t*>(p))});
   } else {
-    return to_float(bf16{load_readonly(reinterpret_cast<const uint16_t*>(p))});
+    return to_float(bf16{load_fresh(reinterpret_cast<const uint16_t*>(p))});
   }
 }
 
@@ -59,7 +60,7 @@ void load_floats(const uint8_t* p, float (&out)[N]) {
   static_assert(N % kPer == 0);
   for (int i = 0; i < N / kPer; ++i) {
     float part[kPer];
-    widen<T>(load_readonly(reinterpret_cast<const u32x4*>(p) + i), part);
+    widen<T>(load_fresh(reinterpret_cast<const u32x4*>(p) + i), part);
     for (int j = 0; j < kPer; ++j) {
       out[i * kPer + j] = part[j];
     }

@@ -7,54 +7,71 @@
 
 namespace cudabk {
 
-// A lane's slice of one column's activations, in registers.
-template <class F>
-struct ActivationSlice {
-  u32x4 codes[F::kShape.chunks()];
-  ActivationScale scales[F::kShape.runs];
-};
-
-// Where a lane reads one column: its first chunk and scale, the rest 32 places apart.
+// Where a lane reads one column of activations: its first chunk and scale, the rest 32 places apart.
 struct ActivationCursor {
   const u32x4* codes;
   const ActivationScale* scales;
 };
 
-template <class F>
-ActivationSlice<F> load_activations(ActivationCursor x) {
-  ActivationSlice<F> s;
-  for (int i = 0; i < F::kShape.chunks(); ++i) {
-    s.codes[i] = load_readonly(x.codes + i * kWarpSize);
+// 16 weights times 16 activations, added to `sum`.
+template <bool Signed>
+int dot_chunk(const uint32_t* codes, u32x4 x, int sum) {
+  const uint32_t words[4] = {x.x, x.y, x.z, x.w};
+  for (int i = 0; i < 4; ++i) {
+    const int activations = static_cast<int>(words[i]);
+    sum = Signed ? dp4a(static_cast<int>(codes[i]), activations, sum) : dp4a_us(codes[i], activations, sum);
   }
-  for (int run = 0; run < F::kShape.runs; ++run) {
-    s.scales[run] = load_readonly(x.scales + run * kWarpSize);
-  }
-  return s;
+  return sum;
 }
 
-// One run of weights times the same run of activations.
+// A run of weights times the same run of activations: its chunks and scale.
 template <class F>
-float dot_run(const Codes<F::kShape.run_length>& w, f32x2 scale, const ActivationSlice<F>& x, int run) {
-  constexpr int kChunks = F::kShape.run_length / 16;
+float dot_run(const Codes<F::kShape.run_length>& w, f32x2 scale, const u32x4* x, ActivationScale s) {
   int sum = 0;
-  for (int i = 0; i < kChunks; ++i) {
-    const u32x4 four = x.codes[run * kChunks + i];
-    const uint32_t words[4] = {four.x, four.y, four.z, four.w};
-    for (int j = 0; j < 4; ++j) {
-      const uint32_t codes = w.words[4 * i + j];
-      const int activations = static_cast<int>(words[j]);
-      sum = F::kSigned ? dp4a(static_cast<int>(codes), activations, sum) : dp4a_us(codes, activations, sum);
-    }
+  for (int i = 0; i < F::kShape.run_length / 16; ++i) {
+    sum = dot_chunk<F::kSigned>(w.words + 4 * i, x[i], sum);
   }
   const float value = scale.x * static_cast<float>(sum);
-  return (F::kHasOffset ? fma_f(scale.y, x.scales[run].sum, value) : value) * x.scales[run].d;
+  return (F::kHasOffset ? fma_f(scale.y, s.sum, value) : value) * s.d;
 }
 
+// Slices of Rows rows times one column: all activations of the slice are loaded first, then used by every row.
 template <class F, int Rows>
-void accumulate_column(float (&sum)[Rows], const typename F::Slice (&w)[Rows], int part, const ActivationSlice<F>& x) {
+void accumulate_column(float (&sum)[Rows], const typename F::Slice (&w)[Rows], int part, ActivationCursor x) {
+  constexpr int kChunks = F::kShape.run_length / 16;
+  u32x4 chunks[F::kShape.chunks()];
+  ActivationScale scales[F::kShape.runs];
+  for (int i = 0; i < F::kShape.chunks(); ++i) {
+    chunks[i] = load_fresh(x.codes + i * kWarpSize);
+  }
+  for (int run = 0; run < F::kShape.runs; ++run) {
+    scales[run] = load_fresh(x.scales + run * kWarpSize);
+  }
   for (int r = 0; r < Rows; ++r) {
     for (int run = 0; run < F::kShape.runs; ++run) {
-      sum[r] += dot_run<F>(F::codes(w[r], run), F::scale(w[r], part, run), x, run);
+      sum[r] += dot_run<F>(F::codes(w[r], run), F::scale(w[r], part, run), chunks + run * kChunks, scales[run]);
+    }
+  }
+}
+
+// ... times several columns: each run is decoded once. Activations are read again for every row, from L1, so that the
+// loads of all columns are in flight together; held in registers they would spill.
+template <class F, int Cols, int Rows>
+void accumulate(float (&sum)[Cols][Rows], const typename F::Slice (&w)[Rows], int part, ActivationCursor x,
+                const int (&code_offsets)[Cols], const int (&scale_offsets)[Cols]) {
+  constexpr int kChunks = F::kShape.run_length / 16;
+  for (int run = 0; run < F::kShape.runs; ++run) {
+    for (int r = 0; r < Rows; ++r) {
+      const Codes<F::kShape.run_length> codes = F::codes(w[r], run);
+      const f32x2 scale = F::scale(w[r], part, run);
+      for (int c = 0; c < Cols; ++c) {
+        const ActivationScale s = load_fresh(x.scales + scale_offsets[c] + run * kWarpSize);
+        u32x4 chunks[kChunks];
+        for (int i = 0; i < kChunks; ++i) {
+          chunks[i] = load_fresh(x.codes + code_offsets[c] + (run * kChunks + i) * kWarpSize);
+        }
+        sum[c][r] += dot_run<F>(codes, scale, chunks, s);
+      }
     }
   }
 }
@@ -69,54 +86,47 @@ KERNEL(mmvq, Warps* kWarpSize)(MmvqArgs a) {
   const int code_row = static_cast<int>(activation_code_bytes(kShape, a.k) / 16);
   const int scale_row = static_cast<int>(activation_scales(kShape, a.k));
   const int64_t row0 = static_cast<int64_t>(block_x()) * Rows, col0 = static_cast<int64_t>(block_y()) * Cols;
-  int columns[Cols];  // relative to col0; columns and rows past the end are read again, not stored
+  int code_offsets[Cols], scale_offsets[Cols];  // from col0; columns and rows past the end are read again, not stored
   for (int c = 0; c < Cols; ++c) {
-    columns[c] = col0 + c < a.n ? c : static_cast<int>(a.n - 1 - col0);
+    const int column = col0 + c < a.n ? c : static_cast<int>(a.n - 1 - col0);
+    code_offsets[c] = column * code_row;
+    scale_offsets[c] = column * scale_row;
   }
   for (int b = block_z(); b < a.batch.batch; b += grid_z()) {
     const uint8_t* weights = a.weights + weight_offset(a.batch, b, a.stride2, a.stride3);
     const uint8_t* rows[Rows];
     typename F::Slice current[Rows] = {}, next[Rows] = {};
     for (int r = 0; r < Rows; ++r) {
-      rows[r] = weights + (row0 + r < a.m ? row0 + r : a.m - 1) * a.row_stride + static_cast<int64_t>(first) * F::kBytes;
+      rows[r] = weights + (row0 + r < a.m ? row0 + r : a.m - 1) * a.row_stride;
+      rows[r] += static_cast<int64_t>(first) * F::kBytes;
       if (first < blocks) {
         current[r] = F::load(rows[r], part);
       }
     }
-    wait_for_previous_kernel();  // weights are constant: their first loads may overlap the kernel before this one
+    wait_for_previous_kernel();  // weights are constant: their loads may overlap the kernel before this one
     const int64_t column = col0 + static_cast<int64_t>(a.n) * b;
     ActivationCursor x{
         reinterpret_cast<const u32x4*>(a.codes) + column * code_row + warp() * kShape.chunks() * kWarpSize + lane(),
         a.scales + column * scale_row + warp() * kShape.runs * kWarpSize + lane()};
-    // With one column its activations are loaded a step ahead like the weights; with more they would not fit.
-    ActivationSlice<F> x_current = {}, x_next = {};
-    if (Cols == 1 && first < blocks) {
-      x_current = load_activations<F>(x);
-    }
     float sum[Cols][Rows] = {};
 #pragma unroll Cols* Rows <= 2 ? 2 : 1
     for (int block = first; block < blocks; block += kBlocksPerStep) {
-      const ActivationCursor x_here = x;
-      x.codes += Warps * kShape.chunks() * kWarpSize;
-      x.scales += Warps * kShape.runs * kWarpSize;
-      if (block + kBlocksPerStep < blocks) {
-        for (int r = 0; r < Rows; ++r) {
-          next[r] = F::load(rows[r] += kBlocksPerStep * F::kBytes, part);
-        }
-        if (Cols == 1) {
-          x_next = load_activations<F>(x);
+      for (int r = 0; r < Rows; ++r) {
+        rows[r] += kBlocksPerStep * F::kBytes;
+        if (block + kBlocksPerStep < blocks) {
+          next[r] = F::load(rows[r], part);
         }
       }
-      for (int c = 0; c < Cols; ++c) {
-        if (Cols > 1) {
-          x_current = load_activations<F>({x_here.codes + columns[c] * code_row, x_here.scales + columns[c] * scale_row});
-        }
-        accumulate_column<F, Rows>(sum[c], current, part, x_current);
+      if constexpr (Cols == 1) {
+        accumulate_column<F, Rows>(sum[0], current, part, x);
+      } else {
+        accumulate<F, Cols, Rows>(sum, current, part, x, code_offsets, scale_offsets);
       }
       for (int r = 0; r < Rows; ++r) {
         current[r] = next[r];
       }
-      x_current = x_next;
+      x.codes += Warps * kShape.chunks() * kWarpSize;
+      x.scales += Warps * kShape.runs * kWarpSize;
     }
     allow_next_kernel();
     store_sums<Cols, Warps, Rows>(sum, a.dst, {row0, col0, b, a.m, a.n}, a.epilogue);

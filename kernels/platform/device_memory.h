@@ -35,6 +35,22 @@ __forceinline__ void load_nc(uint8_t& v, const void* p) {
   v = static_cast<uint8_t>(wide);
 }
 
+__forceinline__ void load_plain(uint16_t& v, const void* p) {
+  asm volatile("ld.global.u16 %0, [%1];" : "=h"(v) : "l"(p) : "memory");
+}
+__forceinline__ void load_plain(uint32_t& v, const void* p) {
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+}
+__forceinline__ void load_plain(u32x2& v, const void* p) {
+  asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p) : "memory");
+}
+__forceinline__ void load_plain(u32x4& v, const void* p) {
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(p)
+               : "memory");
+}
+
 __forceinline__ void load_no_l1(uint16_t& v, const void* p) {
   asm volatile("ld.global.nc.L1::no_allocate.u16 %0, [%1];" : "=h"(v) : "l"(p));
 }
@@ -108,14 +124,22 @@ struct Carrier<16> {
 
 }  // namespace detail
 
-// Data that no one writes while the kernel runs.
+// Data that no one writes from the kernel's start on. With launch overlap a kernel starts before the one before it has
+// ended: what that one writes must be read with load_fresh, or this SM's cache may still hold what was there before.
 template <class T>
 __forceinline__ T load_readonly(const T* p) {
   typename detail::Carrier<sizeof(T)>::Type raw;
   detail::load_nc(raw, p);
   return __builtin_bit_cast(T, raw);
 }
-// The same for data used once: it takes no place in L1.
+// Data that an earlier kernel writes; after wait_for_previous_kernel().
+template <class T>
+__forceinline__ T load_fresh(const T* p) {
+  typename detail::Carrier<sizeof(T)>::Type raw;
+  detail::load_plain(raw, p);
+  return __builtin_bit_cast(T, raw);
+}
+// Like load_readonly, for data used once: it takes no place in L1.
 template <class T>
 __forceinline__ T load_streaming(const T* p) {
   typename detail::Carrier<sizeof(T)>::Type raw;

@@ -62,6 +62,10 @@ inline T load_readonly(const T* address) {
   return host::load(address);
 }
 template <class T>
+inline T load_fresh(const T* address) {
+  return host::load(address);
+}
+template <class T>
 inline T load_streaming(const T* address) {
   return host::load(address);
 }

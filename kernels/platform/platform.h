@@ -12,8 +12,10 @@
 // Barriers        block_sync() all threads of the block; warp_sync() all lanes of the warp. Every thread must arrive.
 // Shuffles        T shuffle(T v, int lane), shuffle_xor(T v, int mask), shuffle_down(T v, int delta)
 //                 for float, int32_t, uint32_t; all 32 lanes take part. bool warp_any(bool), warp_all(bool).
-// Loads           T load_readonly(const T*), load_streaming(const T*) (no L1 allocation); T is a 1/2/4/8/16-byte
-//                 aggregate, naturally aligned: u32x2 {x,y}, u32x4 {x,y,z,w}, f32x2, f32x4. store_streaming(T*, T);
+// Loads           T load_readonly(const T*), load_streaming(const T*) (no L1 allocation): constant data only, or a
+//                 kernel that is not launched to overlap its predecessor; load_fresh(const T*): what earlier kernels
+//                 wrote. T is a 1/2/4/8/16-byte (load_fresh: from 2 bytes) aggregate, naturally aligned: u32x2 {x,y},
+//                 u32x4 {x,y,z,w}, f32x2, f32x4. store_streaming(T*, T);
 //                 store_whole(T*, T): one 4/8/16-byte store (a plain assignment may be split).
 // Integer         int dp4a(int a, int b, int c) s8 x s8; dp4a_us(uint32_t a, int b, int c) u8 x s8;
 //                 uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) (PRMT); funnel_shift_right(lo, hi, n)

@@ -13,9 +13,9 @@ constexpr int kQuantizeThreads = 128;
 template <bool Aligned>
 f32x4 load_four(const float* p) {
   if constexpr (Aligned) {
-    return load_readonly(reinterpret_cast<const f32x4*>(p));
+    return load_fresh(reinterpret_cast<const f32x4*>(p));
   } else {
-    return {load_readonly(p), load_readonly(p + 1), load_readonly(p + 2), load_readonly(p + 3)};
+    return {load_fresh(p), load_fresh(p + 1), load_fresh(p + 2), load_fresh(p + 3)};
   }
 }
 

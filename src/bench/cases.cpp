@@ -299,10 +299,10 @@ Result<std::vector<BenchCase>> select_cases(const OpDef& op, const Selection& se
       cases.back().variant = variant;
     }
   }
-  return with_modes(std::move(cases), selection);
+  return with_modes(cases, selection);
 }
 
-Result<std::vector<BenchCase>> with_modes(std::vector<BenchCase> cases, const Selection& selection) {
+Result<std::vector<BenchCase>> with_modes(const std::vector<BenchCase>& cases, const Selection& selection) {
   CUDABK_ASSIGN(const std::vector<std::regex> filters, compile(selection.filters));
   CUDABK_ASSIGN(const std::vector<std::regex> excludes, compile(selection.excludes));
   const auto wanted = [](Mode mode, bool first) { return mode == Mode::kBoth || (mode == Mode::kFirst) == first; };

@@ -68,6 +68,6 @@ Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string&
 Result<std::vector<BenchCase>> select_cases(const OpDef& op, const Selection& selection, const DeviceInfo& device);
 
 // Multiplies `cases` with the modes of `selection`, applies its filters, and drops repeated keys.
-Result<std::vector<BenchCase>> with_modes(std::vector<BenchCase> cases, const Selection& selection);
+Result<std::vector<BenchCase>> with_modes(const std::vector<BenchCase>& cases, const Selection& selection);
 
 }  // namespace cudabk

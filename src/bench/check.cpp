@@ -21,7 +21,7 @@ std::set<const Tensor*> swallowed(const Graph& graph, const Plan& plan) {
   std::set<const Tensor*> nodes;
   for (const FusionRecord& fusion : plan.fusions) {
     for (int i = 0; i + 1 < fusion.count; ++i) {
-      nodes.insert(graph.nodes()[static_cast<size_t>(fusion.node + i)]);
+      nodes.insert(graph.nodes()[static_cast<size_t>(fusion.node) + static_cast<size_t>(i)]);
     }
   }
   return nodes;

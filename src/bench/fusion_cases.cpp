@@ -120,6 +120,7 @@ class FusionTarget final : public SyntheticTarget {
  private:
   static std::vector<std::string> patterns() {
     std::vector<std::string> names;
+    names.reserve(kPatterns.size());
     for (const Pattern& pattern : kPatterns) {
       names.emplace_back(pattern.name);
     }

@@ -86,8 +86,10 @@ const Tensor& Replicas::original(const Tensor& t) const {
 
 std::vector<const Tensor*> Replicas::tensors(int copy) const {
   std::vector<const Tensor*> list;
-  for (int i = 0; i < tensors_per_copy_; ++i) {
-    list.push_back(graph_.tensors()[static_cast<size_t>(copy * tensors_per_copy_ + i)].get());
+  const auto count = static_cast<size_t>(tensors_per_copy_);
+  list.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    list.push_back(graph_.tensors()[static_cast<size_t>(copy) * count + i].get());
   }
   return list;
 }
@@ -147,7 +149,9 @@ Status Replicas::upload() {
     }
     std::vector<std::byte> bytes;
     for (int copy = 1; copy < options_.copies; ++copy) {
-      const Tensor& leaf = *graph_.tensors()[static_cast<size_t>(i + copy * tensors_per_copy_)];
+      const Tensor& leaf =
+          *graph_
+               .tensors()[static_cast<size_t>(i) + static_cast<size_t>(copy) * static_cast<size_t>(tensors_per_copy_)];
       if (rotates(leaf)) {
         rotate(leaf, copy, base, bytes);
       } else {

@@ -51,6 +51,7 @@ std::string format_figure(double value, int digits) {
 
 RowLayout::RowLayout(const std::vector<BenchCase>& cases, bool traced) : traced_(traced) {
   std::vector<Key> keys;
+  keys.reserve(cases.size());
   for (const BenchCase& c : cases) {
     keys.push_back({c.target, c.params, c.note, c.variant.text(), launch_name(c.launch), c.fusion ? "on" : "off",
                     c.cold ? "cold" : "hot"});
@@ -60,6 +61,7 @@ RowLayout::RowLayout(const std::vector<BenchCase>& cases, bool traced) : traced_
 
 RowLayout::RowLayout(const std::vector<CaseResult>& results) {
   std::vector<Key> keys;
+  keys.reserve(results.size());
   for (const CaseResult& r : results) {
     keys.push_back({r.target, r.params, r.note, r.variant, r.launch, r.fusion, r.cache});
     traced_ = traced_ || r.kernel_ns.has_value();

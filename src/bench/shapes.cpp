@@ -82,6 +82,7 @@ Result<std::vector<ModelShapes>> model_shapes() {
 Result<ModelShapes> find_shapes(std::string_view model) {
   CUDABK_ASSIGN(const std::vector<ModelShapes> all, model_shapes());
   std::vector<std::string> names;
+  names.reserve(all.size());
   for (const ModelShapes& shapes : all) {
     names.push_back(shapes.model);
   }

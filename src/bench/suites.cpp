@@ -143,7 +143,7 @@ Result<std::vector<BenchCase>> suite_cases(const std::string& name, const Select
     if (cases.empty()) {
       return Error{ErrorKind::kNothing, name.substr(1) + " holds no case"};
     }
-    return with_modes(std::move(cases), selection);
+    return with_modes(cases, selection);
   }
   std::vector<std::string> names;
   for (const SuiteInfo& suite : kSuites) {
@@ -161,7 +161,7 @@ Result<std::vector<BenchCase>> suite_cases(const std::string& name, const Select
       CUDABK_TRY(add_selected(cases, *op, plain(entry.axes, entry.shapes, "auto"), device));
     }
   }
-  return with_modes(std::move(cases), selection);
+  return with_modes(cases, selection);
 }
 
 }  // namespace cudabk

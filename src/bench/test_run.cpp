@@ -20,15 +20,24 @@ namespace {
 
 using AxisValues = std::map<std::string, std::set<std::string>>;
 
+const Axis* find_axis(const OpDef& op, const std::string& name) {
+  for (const Axis& axis : op.axes()) {
+    if (axis.name == name) {
+      return &axis;
+    }
+  }
+  return nullptr;
+}
+
 // The values given for the axes of `op`; nullopt when it lacks one of them.
 Result<std::optional<AxisValues>> wanted_values(const OpDef& op, const std::map<std::string, std::string>& given) {
   AxisValues values;
   for (const auto& [name, text] : given) {
-    const auto axis = std::find_if(op.axes().begin(), op.axes().end(), [&](const Axis& a) { return a.name == name; });
-    if (axis == op.axes().end()) {
+    const Axis* axis = find_axis(op, name);
+    if (axis == nullptr) {
       return std::optional<AxisValues>();
     }
-    CUDABK_ASSIGN(const std::vector<CaseParams> expanded, expand_axes(op.name(), {&*axis, 1}, {{name, text}}, false));
+    CUDABK_ASSIGN(const std::vector<CaseParams> expanded, expand_axes(op.name(), {axis, 1}, {{name, text}}, false));
     for (const CaseParams& params : expanded) {
       // expand_axes leaves the usual value out
       values[name].insert(params.get(name).empty() ? axis->gpu_values.front() : params.get(name));
@@ -41,8 +50,8 @@ bool has_values(const OpDef& op, const CaseParams& params, const AxisValues& wan
   for (const auto& [name, values] : wanted) {
     std::string value = params.get(name);
     if (value.empty()) {
-      const auto axis = std::find_if(op.axes().begin(), op.axes().end(), [&](const Axis& a) { return a.name == name; });
-      value = axis->gpu_values.empty() ? "" : axis->gpu_values.front();
+      const Axis* axis = find_axis(op, name);
+      value = axis == nullptr || axis->gpu_values.empty() ? "" : axis->gpu_values.front();
     }
     if (values.count(value) == 0) {
       return false;
@@ -77,10 +86,9 @@ Status add_variants(const OpDef& op, const CaseParams& params, const Selection& 
 }
 
 // Unlike bench, one mode per case: replicas of a case in other modes only where asked for.
-Result<std::vector<BenchCase>> filtered(std::vector<BenchCase> cases, const Selection& selection) {
+Result<std::vector<BenchCase>> filtered(const std::vector<BenchCase>& cases, const Selection& selection) {
   std::vector<BenchCase> kept;
-  std::vector<LaunchMode> modes;
-  for (BenchCase& c : cases) {
+  for (const BenchCase& c : cases) {
     Selection one = selection;
     if (selection.launch == Mode::kFirst) {  // not asked for
       one.launch = c.launch == LaunchMode::kGraph ? Mode::kFirst : Mode::kSecond;
@@ -268,7 +276,7 @@ Result<std::vector<BenchCase>> test_cases(std::span<const OpDef* const> targets,
     }
   }
   const size_t before = cases.size();
-  CUDABK_ASSIGN(std::vector<BenchCase> kept, filtered(std::move(cases), selection));
+  CUDABK_ASSIGN(std::vector<BenchCase> kept, filtered(cases, selection));
   if (kept.empty()) {
     return Error{ErrorKind::kNothing, fmt::format("nothing selected: none of {} test cases has these values and passes "
                                                   "--filter/--exclude (cudabk test --list shows all)",

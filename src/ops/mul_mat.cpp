@@ -122,6 +122,10 @@ Result<std::vector<Launch>> lower_mul_mat(const Tensor& product, const Tensor* a
 
 std::string type_text(DType type) { return fmt::format("DType::{}", dtype_name(type)); }
 
+bool weights_are_constant(const Tensor& weights) {
+  return weights.root().usage == Usage::kWeights && weights.root().op == kOpNone;
+}
+
 uint32_t grid_extent(int64_t wanted) { return static_cast<uint32_t>(std::min(wanted, kMaxGridYZ)); }
 
 bool rows_aligned(const Tensor& t, int64_t bytes) {

@@ -9,9 +9,7 @@ namespace cudabk {
 namespace {
 
 // Types that have device decoders (kernels/formats).
-bool has_device_format(DType t) {
-  return t == DType::q4_0 || t == DType::q8_0 || t == DType::q4_K || t == DType::q6_K;
-}
+bool has_device_format(DType t) { return t == DType::q4_0 || t == DType::q8_0 || t == DType::q4_K || t == DType::q6_K; }
 bool is_float_weight(DType t) { return t == DType::f32 || t == DType::f16 || t == DType::bf16; }
 
 DType weight_type(const Problem& p) {
@@ -53,9 +51,7 @@ Support mmf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   return s ? tile_can_run(p, c, d) : s;
 }
 
-Support dequant_gemm_can_run(const Problem& p, const Config&, const DeviceInfo&) {
-  return quantized_weights(p);
-}
+Support dequant_gemm_can_run(const Problem& p, const Config&, const DeviceInfo&) { return quantized_weights(p); }
 
 Support blas_can_run(const Problem& p, const Config&, const DeviceInfo&) {
   if (p.dim("batch") != 1) {
@@ -65,21 +61,20 @@ Support blas_can_run(const Problem& p, const Config&, const DeviceInfo&) {
 }
 Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&) { return float_weights(p); }
 
-const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 2}, {"rows", {1, 2, 4}, 2}};
+const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
-const std::vector<ConfigParam> kTileParams = {
-    {"tile_m", {32, 64, 128}, 64}, {"tile_n", {16, 32, 64, 128}, 32}, {"split", {1, 2, 4, 8}, 1}};
+// Fallbacks that need no spilling on any architecture.
+std::vector<ConfigParam> tile_params(int tile_n) {
+  return {{"tile_m", {32, 64, 128}, 64}, {"tile_n", {16, 32, 64, 128}, tile_n}, {"split", {1, 2, 4, 8}, 4}};
+}
 
 }  // namespace
 
 std::span<const Family> mul_mat_families() {
   static const std::vector<Family> kFamilies = {
-      {"mmvq", kMmvqParams, mmvq_can_run},
-      {"mmvf", kMmvfParams, mmvf_can_run},
-      {"mmq", kTileParams, mmq_can_run},
-      {"mmf", kTileParams, mmf_can_run},
-      {"dequant_gemm", {}, dequant_gemm_can_run},
-      {"blas", {}, blas_can_run},
+      {"mmvq", kMmvqParams, mmvq_can_run},        {"mmvf", kMmvfParams, mmvf_can_run},
+      {"mmq", tile_params(64), mmq_can_run},      {"mmf", tile_params(32), mmf_can_run},
+      {"dequant_gemm", {}, dequant_gemm_can_run}, {"blas", {}, blas_can_run},
       {"blas_batched", {}, blas_batched_can_run},
   };
   return kFamilies;

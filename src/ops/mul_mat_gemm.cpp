@@ -60,7 +60,7 @@ Operand dequantized_weights(const Product& p, DType to, LowerContext& ctx, Launc
   call.args.k = static_cast<int32_t>(w.ne[0]);
   call.bind(call.args.weights, ctx.data(w));
   call.bind(call.args.dst, data);
-  call.work().programmatic = true;
+  call.work().programmatic = weights_are_constant(w);
   launches.push_back(call.launch(fmt::format("dequantize {}", dtype_name(w.type))));
   return dense_operand(data, to, w);
 }

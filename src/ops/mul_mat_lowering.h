@@ -41,6 +41,9 @@ std::string type_text(DType type);
 constexpr int64_t kMaxGridYZ = 65535;
 uint32_t grid_extent(int64_t wanted);  // clamped to kMaxGridYZ; kernels loop over the rest
 
+// Nothing in a plan writes these weights: a kernel that reads them may start before its predecessor has ended.
+bool weights_are_constant(const Tensor& weights);
+
 // Every row of `t` starts on a multiple of `bytes`.
 bool rows_aligned(const Tensor& t, int64_t bytes);
 

@@ -100,7 +100,7 @@ Launches lower_tile(const Product& p, LowerContext& ctx) {
   if (splits == 1) {
     set_epilogue(call, p, ctx);
   }
-  call.work().programmatic = true;
+  call.work().programmatic = weights_are_constant(p.weights);
   launches.push_back(call.launch(fmt::format("{} {}", p.choice.family, dtype_name(p.weights.type))));
   std::move(after.begin(), after.end(), std::back_inserter(launches));
   return launches;

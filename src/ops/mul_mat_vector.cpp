@@ -26,9 +26,6 @@ Dim3 vector_grid(const Product& p, int rows, int cols) {
           grid_extent(p.batch())};
 }
 
-// The weights may be read before the previous kernel has finished: nothing in a plan writes them.
-bool weights_are_constant(const Tensor& w) { return w.root().usage == Usage::kWeights && w.root().op == kOpNone; }
-
 struct QuantizedRows {
   BufferRef codes, scales;
 };
