@@ -143,11 +143,11 @@ class Event {
 class ExecGraph {
  public:
   virtual ~ExecGraph() = default;
-  // Replaces the work at `index` by one of the same kind (same kernel, other arguments or grid). Falls back to
-  // re-instantiating once; an error leaves the graph unusable.
+  // Replaces the work at `index` by one of the same kind (same kernel, other arguments or grid). What cannot be
+  // patched in place is applied by the next launch, re-instantiating at most once; an error leaves the graph unusable.
   virtual Status update(size_t index, const Work& work) = 0;
   // CUDA: the cudaGraphNode_t handles (as void*) that work `index` became, before instantiation; a library call may
-  // have several. Alive as long as this object. Empty on the emulated device.
+  // have several. Valid until a launch that follows update(), which may replace them. Empty on the emulated device.
   virtual std::vector<void*> native_nodes(size_t index) const = 0;
 };
 

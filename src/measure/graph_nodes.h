@@ -1,6 +1,5 @@
 // From the node of an executable CUDA graph back to the launch it came from. Building and instantiating a graph clones
-// its nodes, some of them twice (captured library call -> child graph -> executable graph); profiler records name the
-// last clone. Pure bookkeeping over ids: needs no CUDA.
+// its nodes, perhaps more than once; profiler records name the last clone. Pure bookkeeping over ids: needs no CUDA.
 #pragma once
 
 #include <cstddef>

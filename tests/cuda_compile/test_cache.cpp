@@ -66,6 +66,19 @@ TEST(Cache, SecondCompilerFindsWhatTheFirstWrote) {
   EXPECT_FALSE(absent->has_value());
 }
 
+TEST(Cache, AVariantCompiledByNameAloneServesRequestsThatKnowTheArguments) {
+  const ScratchFolder folder;
+  KernelCompiler ahead({folder.text()}), later({folder.text()});
+  ASSERT_TRUE(ahead.compile({kKey.header, kKey.entry, 0}, kArch).ok());
+  EXPECT_TRUE(compile(later).report.from_cache);
+  KernelKey wrong = kKey;
+  wrong.args_bytes += 8;
+  for (const Status& refused :
+       {Status(later.compile(wrong, kArch).error()), Status(later.cached(wrong, kArch).error())}) {
+    EXPECT_NE(refused.error().message.find("host and device disagree"), std::string::npos) << refused.error().message;
+  }
+}
+
 TEST(Cache, DamagedEntriesAreCompiledAgainAndRepaired) {
   const ScratchFolder folder;
   KernelCompiler compiler({folder.text()});

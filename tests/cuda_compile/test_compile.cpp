@@ -54,6 +54,9 @@ TEST_P(CompileArch, EveryPrimitiveCompilesWithoutSpills) {
     EXPECT_EQ(kernel->report.spill_store_bytes + kernel->report.spill_load_bytes, 0) << key.entry;
     EXPECT_GT(kernel->report.compile_ms, 0);
     EXPECT_TRUE(kernel->report.code_hash.starts_with("sha256:"));
+    const auto parameters = parameter_bytes(kernel->cubin, kernel->lowered_name);
+    ASSERT_TRUE(parameters.ok()) << parameters.error().message;
+    EXPECT_EQ(*parameters, key.args_bytes) << key.entry;
     EXPECT_NE(kernel->lowered_name.find(key.entry.substr(0, key.entry.find('<'))), std::string::npos);
   }
 }
@@ -145,8 +148,10 @@ TEST(Compile, BrokenElfFilesAreErrors) {
   // The end of the file is its program header table, which the hash does not need.
   for (size_t size = 0; size < kernel->cubin.size() * 3 / 4; size += 97) {
     EXPECT_FALSE(machine_code_hash(kernel->cubin.substr(0, size)).ok()) << size;
+    EXPECT_FALSE(parameter_bytes(kernel->cubin.substr(0, size), kernel->lowered_name).ok()) << size;
   }
   EXPECT_FALSE(machine_code_hash(std::string(4096, 'x')).ok());
+  EXPECT_FALSE(parameter_bytes(kernel->cubin, "no_such_kernel").ok());
   EXPECT_FALSE(parse_compiler_log("nothing here").ok());
 }
 

@@ -107,6 +107,77 @@ TEST_F(Graphs, KernelsFillsAndProductsWithPatches) {
   EXPECT_TRUE(device->synchronize().ok());
 }
 
+// Library calls at both ends, next to each other, and one of nothing; kernels after them that ask to start early.
+TEST_F(Graphs, ProductsInARowAndEarlyStartersAfterThem) {
+  if (const Status available = device->gemm_available(); !available.ok()) {
+    GTEST_SKIP() << available.error().message;
+  }
+  const int64_t n = 64;
+  const int count = static_cast<int>(n * n);
+  const Memory ones = to_device(std::vector<float>(count, 1.0f)), b = to_device(std::vector<float>(count));
+  const Memory c = to_device(std::vector<float>(count)), d = to_device(std::vector<float>(count));
+  const Memory e = to_device(std::vector<float>(count));
+  const auto graph =
+      build({gemm_of(ones, ones, b, n, n, n), gemm_of(b, ones, c, n, n, n),
+             scale(as<float>(c), as<float>(d), count, 0.5f, /*programmatic=*/true),
+             scale(as<float>(d), as<float>(d), count, 0.5f, /*programmatic=*/true), gemm_of(ones, ones, b, 0, n, n),
+             scale(as<float>(d), as<float>(d), count, 0.5f, /*programmatic=*/true), gemm_of(d, ones, e, n, n, n)});
+  ASSERT_NE(graph, nullptr);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(device->fill(c.ptr(), 0, c.bytes()).ok());
+    ASSERT_TRUE(device->fill(e.ptr(), 0, e.bytes()).ok());
+    replay(*graph);
+    EXPECT_EQ(to_host<float>(b), std::vector<float>(count, 64.0f));
+    EXPECT_EQ(to_host<float>(c), std::vector<float>(count, 4096.0f));
+    EXPECT_EQ(to_host<float>(d), std::vector<float>(count, 512.0f));
+    EXPECT_EQ(to_host<float>(e), std::vector<float>(count, 32768.0f));
+  }
+  EXPECT_TRUE(graph->native_nodes(4).empty());
+  for (const size_t index : {0, 1, 6}) {
+    EXPECT_GE(graph->native_nodes(index).size(), 1u) << index;
+  }
+}
+
+// Many products get other addresses between two replays, and kernels with them.
+TEST_F(Graphs, NewAddressesForProductsKeepTheGraphsNodes) {
+  if (const Status available = device->gemm_available(); !available.ok()) {
+    GTEST_SKIP() << available.error().message;
+  }
+  const int64_t n = 64;
+  const int count = static_cast<int>(n * n);
+  const Memory ones = to_device(std::vector<float>(count, 1.0f)), twos = to_device(std::vector<float>(count, 2.0f));
+  const Memory c = to_device(std::vector<float>(count)), d = to_device(std::vector<float>(count));
+  const auto works = [&](const Memory& a, const Memory& to) {
+    return std::vector<Work>{FillCall{to.ptr(), 0, to.bytes()}, gemm_of(a, ones, to, n, n, n),
+                             scale(as<float>(to), as<float>(to), count, 2.0f), gemm_of(a, a, to, n, n, n),
+                             scale(as<float>(to), as<float>(to), count, 0.5f, /*programmatic=*/true)};
+  };
+  const auto graph = build(works(ones, c));
+  ASSERT_NE(graph, nullptr);
+  replay(*graph);
+  EXPECT_EQ(to_host<float>(c), std::vector<float>(count, 32.0f));
+  const std::vector<void*> kernel_nodes = graph->native_nodes(2), product_nodes = graph->native_nodes(1);
+  for (int round = 0; round < 4; ++round) {
+    const bool other = round % 2 == 0;
+    const std::vector<Work> changed = other ? works(twos, d) : works(ones, c);
+    for (size_t i = 0; i < changed.size(); ++i) {
+      const Status updated = graph->update(i, changed[i]);
+      ASSERT_TRUE(updated.ok()) << updated.error().message;
+    }
+    ASSERT_TRUE(device->fill(c.ptr(), 0xff, c.bytes()).ok());
+    ASSERT_TRUE(device->fill(d.ptr(), 0xff, d.bytes()).ok());
+    replay(*graph);
+    EXPECT_EQ(to_host<float>(other ? d : c), std::vector<float>(count, other ? 128.0f : 32.0f)) << round;
+    // The same products elsewhere: an update in place, not another instance.
+    EXPECT_EQ(graph->native_nodes(2), kernel_nodes) << round;
+    EXPECT_EQ(graph->native_nodes(1), product_nodes) << round;
+  }
+  // Patching one kernel after all that still means the right node.
+  ASSERT_TRUE(graph->update(4, scale(as<float>(c), as<float>(d), count, 0.25f, /*programmatic=*/true)).ok());
+  replay(*graph);
+  EXPECT_EQ(to_host<float>(d), std::vector<float>(count, 16.0f));
+}
+
 TEST_F(Graphs, NativeNodesAreDistinctAndOnePerKernel) {
   if (const Status available = device->gemm_available(); !available.ok()) {
     GTEST_SKIP() << available.error().message;

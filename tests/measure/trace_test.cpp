@@ -21,7 +21,7 @@ RawActivity activity(uint32_t correlation, uint64_t node, uint64_t start, uint64
   return raw;
 }
 
-// Captured library nodes 21, 22 -> child graph 121, 122 -> executable 221, 222; plain node 11 -> 211.
+// Nodes of a library call that are cloned twice: 21, 22 -> 121, 122 -> executable 221, 222; plain node 11 -> 211.
 void build_chains(GraphNodeChains& chains) {
   chains.created(11, NodeType::kKernel);
   chains.created(21, NodeType::kKernel);

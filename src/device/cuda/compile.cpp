@@ -26,6 +26,38 @@ Result<CompiledKernel> compile_now(const Nvrtc& nvrtc, const Nvrtc::Input& input
   return kernel;
 }
 
+// `cache` may be nullptr.
+Result<CompiledKernel> cached_or_compiled(const Nvrtc& nvrtc, const Nvrtc::Input& input, CubinCache* cache) {
+  if (cache == nullptr) {
+    return compile_now(nvrtc, input);
+  }
+  const std::string key = KernelPrograms::cache_key(input, nvrtc.version());
+  if (std::optional<CompiledKernel> found = cache->find(key)) {
+    return std::move(*found);
+  }
+  Result<CompiledKernel> kernel = compile_now(nvrtc, input);
+  if (kernel.ok()) {
+    if (const Status kept = cache->insert(key, *kernel); !kept.ok()) {
+      log_warning("kernel cache: {}", kept.error().message);
+    }
+  }
+  return kernel;
+}
+
+// The size of the argument struct. It is no part of the program, so that a variant compiled ahead by name alone serves
+// a request that knows the host's size too.
+Status check_args(const KernelKey& key, const CompiledKernel& kernel) {
+  if (key.args_bytes == 0) {
+    return success();
+  }
+  CUDABK_ASSIGN(const uint32_t bytes, parameter_bytes(kernel.cubin, kernel.lowered_name));
+  if (bytes != key.args_bytes) {
+    return internal_error(
+        fmt::format("argument struct: host and device disagree: {} and {} bytes", key.args_bytes, bytes));
+  }
+  return success();
+}
+
 }  // namespace
 
 KernelCompiler::KernelCompiler(CompileOptions options, std::span<const KernelSource> sources)
@@ -57,20 +89,14 @@ Result<CompiledKernel> KernelCompiler::compile(const KernelKey& key, std::string
   if (!input.ok()) {
     return std::move(input).error().with_context(context());
   }
-  const std::string cache_key = cache_ ? KernelPrograms::cache_key(*input, compiler->version()) : std::string();
-  if (cache_) {
-    if (std::optional<CompiledKernel> found = cache_->find(cache_key)) {
-      return std::move(*found);
+  Result<CompiledKernel> kernel = cached_or_compiled(*compiler, *input, cache_.get());
+  if (kernel.ok()) {
+    if (Status checked = check_args(key, *kernel); !checked.ok()) {
+      kernel = std::move(checked).error();
     }
   }
-  Result<CompiledKernel> kernel = compile_now(*compiler, *input);
   if (!kernel.ok()) {
     return std::move(kernel).error().with_context(context());
-  }
-  if (cache_) {
-    if (const Status kept = cache_->insert(cache_key, *kernel); !kept.ok()) {
-      log_warning("kernel cache: {}", kept.error().message);
-    }
   }
   return kernel;
 }
@@ -81,7 +107,11 @@ Result<std::optional<CompiledKernel>> KernelCompiler::cached(const KernelKey& ke
   }
   CUDABK_ASSIGN(const Nvrtc* compiler, nvrtc());
   CUDABK_ASSIGN(const Nvrtc::Input input, programs_->program(key, arch));
-  return cache_->find(KernelPrograms::cache_key(input, compiler->version()));
+  std::optional<CompiledKernel> found = cache_->find(KernelPrograms::cache_key(input, compiler->version()));
+  if (found) {
+    CUDABK_TRY(check_args(key, *found));
+  }
+  return found;
 }
 
 }  // namespace cudabk

@@ -41,7 +41,7 @@ class KernelCompiler {
   // From the cache, or compiled now (blocks, 0.1 to 0.6 s) and kept there. kUnfit without NVRTC; kInternal with the
   // variant, the architecture and the compiler's log when it does not compile.
   Result<CompiledKernel> compile(const KernelKey& key, std::string_view arch);
-  // Only from the cache; empty when it is not there.
+  // Only from the cache; empty when it is not there. Both compare the key's args_bytes with what the kernel takes.
   Result<std::optional<CompiledKernel>> cached(const KernelKey& key, std::string_view arch);
 
   // Version of NVRTC, "13.0"; kUnfit without it.

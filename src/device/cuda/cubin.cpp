@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <cstring>
+#include <vector>
 
 #include "core/hash.h"
 
@@ -43,6 +44,46 @@ bool holds_code(std::string_view section) {
          (section.starts_with(".nv.constant") && !section.starts_with(".nv.constant0"));
 }
 
+struct Section {
+  std::string_view name;
+  std::string_view content;  // empty for one without bytes in the file
+};
+
+Result<std::vector<Section>> read_sections(std::string_view cubin) {
+  const Error broken = invalid("not a whole 64-bit ELF file");
+  Elf64_Ehdr header;
+  if (!read_at(cubin, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_ident[EI_CLASS] != ELFCLASS64) {
+    return broken;
+  }
+  const auto section_at = [&](unsigned index, Elf64_Shdr& section) {
+    return read_at(cubin, header.e_shoff + uint64_t{index} * header.e_shentsize, section);
+  };
+  const auto inside = [&](const Elf64_Shdr& section) {
+    return section.sh_offset <= cubin.size() && section.sh_size <= cubin.size() - section.sh_offset;
+  };
+  Elf64_Shdr names;
+  if (!section_at(header.e_shstrndx, names) || !inside(names)) {
+    return broken;
+  }
+  const std::string_view name_table = cubin.substr(names.sh_offset, names.sh_size);
+  std::vector<Section> sections;
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    if (!section_at(i, section) || section.sh_name > name_table.size()) {
+      return broken;
+    }
+    const bool has_bytes = section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL;
+    if (has_bytes && !inside(section)) {
+      return broken;
+    }
+    const std::string_view tail = name_table.substr(section.sh_name);
+    sections.push_back({tail.substr(0, tail.find('\0')),
+                        has_bytes ? cubin.substr(section.sh_offset, section.sh_size) : std::string_view()});
+  }
+  return sections;
+}
+
 }  // namespace
 
 Result<KernelReport> parse_compiler_log(std::string_view log) {
@@ -60,41 +101,40 @@ Result<KernelReport> parse_compiler_log(std::string_view log) {
 }
 
 Result<std::string> machine_code_hash(std::string_view cubin) {
-  const Error broken = invalid("not a whole 64-bit ELF file");
-  Elf64_Ehdr header;
-  if (!read_at(cubin, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64) {
-    return broken;
-  }
-  const auto section_at = [&](unsigned index, Elf64_Shdr& section) {
-    return read_at(cubin, header.e_shoff + uint64_t{index} * header.e_shentsize, section);
-  };
-  Elf64_Shdr names;
-  if (!section_at(header.e_shstrndx, names) || names.sh_offset > cubin.size() ||
-      names.sh_size > cubin.size() - names.sh_offset) {
-    return broken;
-  }
-  const std::string_view name_table = cubin.substr(names.sh_offset, names.sh_size);
+  CUDABK_ASSIGN(const std::vector<Section> sections, read_sections(cubin));
   std::string code;
-  for (unsigned i = 0; i < header.e_shnum; ++i) {
-    Elf64_Shdr section;
-    if (!section_at(i, section) || section.sh_name > name_table.size()) {
-      return broken;
+  for (const Section& section : sections) {
+    if (holds_code(section.name)) {
+      code += section.content;
     }
-    const std::string_view tail = name_table.substr(section.sh_name);
-    const std::string_view name = tail.substr(0, tail.find('\0'));
-    if (section.sh_type == SHT_NOBITS || !holds_code(name)) {
-      continue;
-    }
-    if (section.sh_offset > cubin.size() || section.sh_size > cubin.size() - section.sh_offset) {
-      return broken;
-    }
-    code += cubin.substr(section.sh_offset, section.sh_size);
   }
   if (code.empty()) {
     return invalid("an ELF file without machine code");
   }
   return "sha256:" + sha256_hex(code);
+}
+
+// A kernel's .nv.info section lists attributes: a byte of form, a byte of kind, then 16 bits, which are the value or,
+// in the sized form, the length of what follows.
+Result<uint32_t> parameter_bytes(std::string_view cubin, std::string_view symbol) {
+  constexpr uint8_t kSizedForm = 4, kParameterBytes = 0x19;
+  struct Attribute {
+    uint8_t form, kind;
+    uint16_t value;
+  } attribute;
+  CUDABK_ASSIGN(const std::vector<Section> sections, read_sections(cubin));
+  for (const Section& section : sections) {
+    if (section.name != fmt::format(".nv.info.{}", symbol)) {
+      continue;
+    }
+    for (uint64_t at = 0; read_at(section.content, at, attribute);) {
+      if (attribute.kind == kParameterBytes && attribute.form != kSizedForm) {
+        return uint32_t{attribute.value};
+      }
+      at += sizeof(attribute) + (attribute.form == kSizedForm ? attribute.value : 0);
+    }
+  }
+  return invalid(fmt::format("the machine code does not tell the size of the parameters of {}", symbol));
 }
 
 }  // namespace cudabk

@@ -1,6 +1,8 @@
-// What can be read from the compiler's output: the report of its log, the hash of the machine code in its ELF file.
+// What can be read from the compiler's output: the report of its log, the hash of the machine code and the
+// size of kernel parameters in its ELF file.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,5 +17,8 @@ Result<KernelReport> parse_compiler_log(std::string_view log);
 // "sha256:..." over the code and constant sections, not over names, notes or debug data: equal code, equal hash.
 // kInvalid when the bytes are not a whole 64-bit ELF file.
 Result<std::string> machine_code_hash(std::string_view cubin);
+
+// Bytes of all parameters of the kernel with this symbol. kInvalid when the file does not tell.
+Result<uint32_t> parameter_bytes(std::string_view cubin, std::string_view symbol);
 
 }  // namespace cudabk

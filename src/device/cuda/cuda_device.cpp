@@ -19,6 +19,21 @@ namespace {
 constexpr int64_t kWorkspaceBytesSm90 = 32LL << 20;
 constexpr int64_t kWorkspaceBytes = 4LL << 20;
 
+// The nodes that work enqueued next on a capturing stream would wait for.
+Status read_capture_end(cudaStream_t stream, std::vector<cudaGraphNode_t>& last) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaGraphNode_t* nodes = nullptr;
+  const cudaGraphEdgeData* edges = nullptr;  // asked for since the query fails where they are not plain
+  size_t count = 0;
+  CUDABK_TRY(cuda_check(cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, &edges, &count),
+                        "cudaStreamGetCaptureInfo"));
+  if (status != cudaStreamCaptureStatusActive) {
+    return internal_error("the library call ended or broke its capture");
+  }
+  last.assign(nodes, nodes + count);
+  return success();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Device>> open_cuda_device(int index, const DeviceOptions& options) {
@@ -195,25 +210,29 @@ Status CudaDevice::enqueue_gemm(const GemmCall& call, cudaStream_t stream, const
   return cublas_->run(call, stream, workspace);
 }
 
-Result<cudaGraph_t> CudaDevice::capture_gemm(const GemmCall& call, const Memory& workspace) {
+Status CudaDevice::capture_gemm(const GemmCall& call, const Memory& workspace, cudaGraph_t graph,
+                                std::vector<cudaGraphNode_t>& last, bool& lost) {
+  lost = false;
   CUDABK_TRY(gemm_available());
   if (capture_stream_ == nullptr) {
     CUDABK_TRY(cuda_check(cudaStreamCreateWithFlags(&capture_stream_, cudaStreamNonBlocking), "cudaStreamCreate"));
   }
   // Relaxed: the library may load its code while this is captured.
-  CUDABK_TRY(
-      cuda_check(cudaStreamBeginCapture(capture_stream_, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture"));
+  CUDABK_TRY(cuda_check(cudaStreamBeginCaptureToGraph(capture_stream_, graph, last.data(), nullptr, last.size(),
+                                                      cudaStreamCaptureModeRelaxed),
+                        "cudaStreamBeginCaptureToGraph"));
   Status enqueued = cublas_->run(call, capture_stream_, workspace);
+  if (enqueued.ok()) {
+    enqueued = read_capture_end(capture_stream_, last);
+  }
   cudaGraph_t captured = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(capture_stream_, &captured);
-  if (!enqueued.ok() || ended != cudaSuccess) {
+  lost = ended != cudaSuccess;
+  if (!enqueued.ok()) {
     cudaGetLastError();
-    if (captured != nullptr) {
-      cudaGraphDestroy(captured);
-    }
-    return enqueued.ok() ? cuda_error(ended, "cudaStreamEndCapture") : std::move(enqueued).error();
+    return enqueued;
   }
-  return captured;
+  return cuda_check(ended, "cudaStreamEndCapture");
 }
 
 }  // namespace cudabk

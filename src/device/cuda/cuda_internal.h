@@ -74,8 +74,10 @@ class CudaDevice final : public Device {
   // Memory for cuBLAS; each stream and each graph has its own, since they may run at the same time.
   Result<Memory> gemm_workspace();
   Status enqueue_gemm(const GemmCall& call, cudaStream_t stream, const Memory& workspace);
-  // What a library call enqueues, as a graph that the caller owns.
-  Result<cudaGraph_t> capture_gemm(const GemmCall& call, const Memory& workspace);
+  // Adds what a library call enqueues to `graph`, after the nodes `last`, which becomes what its successor waits for.
+  // After an error `lost` says whether the graph is gone.
+  Status capture_gemm(const GemmCall& call, const Memory& workspace, cudaGraph_t graph,
+                      std::vector<cudaGraphNode_t>& last, bool& lost);
 
  protected:
   void release(DevicePtr ptr, int64_t bytes) override;
@@ -117,7 +119,9 @@ Result<const CudaKernel*> check_launch(const KernelLaunch& launch, const DeviceI
 // "mmvq<...> grid 4096x1x1 block 128x1x1 shared 0": what launch errors start with.
 std::string launch_text(const KernelLaunch& launch);
 
-// A chain of nodes built with the explicit graph API.
+class CudaWorkGraph;
+
+// A chain of works as an executable graph (cuda_work_graph.h: how it is built).
 class CudaGraph final : public ExecGraph {
  public:
   static Result<std::unique_ptr<CudaGraph>> build(CudaDevice& device, std::span<const Work> works);
@@ -127,25 +131,20 @@ class CudaGraph final : public ExecGraph {
   Status launch(cudaStream_t stream);
 
  private:
-  explicit CudaGraph(CudaDevice& device) : device_(device) {}
-  struct Node {
-    cudaGraphNode_t node = nullptr;
-    cudaGraph_t captured = nullptr;  // of a library call: its own nodes, kept alive for native_nodes()
-  };
-  Status construct();  // graph and executable from works_
+  explicit CudaGraph(CudaDevice& device);
+  Result<std::unique_ptr<CudaWorkGraph>> build_source();  // from works_
+  Status instantiate(std::unique_ptr<CudaWorkGraph> source);
+  Status refresh();
   void destroy();
-  Status add_node(const Work& work, Node& node);
-  Status add_edge(size_t index);
-  Status add_gemm(const GemmCall& call, Node& node);
-  Status set_params(size_t index, const Work& work);  // in place; an error means that the graph has to be rebuilt
-  Status set_gemm(size_t index, const GemmCall& call);
+  Result<bool> patch(size_t index, const Work& work);
+  bool patched(cudaError_t code, size_t index) const;
 
   CudaDevice& device_;
   std::vector<Work> works_;
-  std::vector<Node> nodes_;
-  Memory workspace_;  // cuBLAS
-  cudaGraph_t graph_ = nullptr;
+  Memory workspace_;                       // cuBLAS
+  std::unique_ptr<CudaWorkGraph> source_;  // what exec_ was instantiated from
   cudaGraphExec_t exec_ = nullptr;
+  bool stale_ = false;  // exec_ lacks changes that works_ has
 };
 
 }  // namespace cudabk

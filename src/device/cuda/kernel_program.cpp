@@ -75,13 +75,6 @@ Result<Nvrtc::Input> KernelPrograms::program(const KernelKey& key, std::string_v
   }
   input.entry = key.entry;
   input.source = fmt::format("#include \"{}\"\nusing namespace cudabk;\n", key.header);
-  if (key.args_bytes != 0) {
-    input.source += fmt::format(
-        "template <class Args>\n"
-        "char (&cudabk_argument_bytes(void (*)(Args)))[sizeof(Args)];\n"
-        "static_assert(sizeof(cudabk_argument_bytes(&{})) == {}, \"argument struct: host and device disagree\");\n",
-        key.entry, key.args_bytes);
-  }
   input.options = {"-std=c++20", fmt::format("-arch={}", arch), "-default-device", "-fmad=true", "--ptxas-options=-v"};
   return input;
 }

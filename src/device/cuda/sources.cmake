@@ -16,5 +16,6 @@ set(CUDABK_CUDA_DEVICE_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/cuda_graph.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_info.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_kernel.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/cuda_stream.cpp)
+    ${CMAKE_CURRENT_LIST_DIR}/cuda_stream.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/cuda_work_graph.cpp)
 set(CUDABK_CUDA_DEVICE_LIBRARIES CUDA::cudart_static)
