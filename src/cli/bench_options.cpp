@@ -48,7 +48,9 @@ void add_case_options(CLI::App& command, BenchFlags& flags) {
       ->allow_extra_args(false)
       ->group(group);
   command.add_option("--dist", flags.distribution, "values: normal, uniform:A,B")->group(group);
-  command.add_option("--seed", flags.seed, "of the random data (default 42, recorded)")->group(group);
+  command.add_option("--seed", flags.seed, "of the random data (default 42, recorded)")
+      ->group(group)
+      ->check(check_seed);
   command.add_flag("--list", flags.list, "only list the cases")->group(group);
 }
 
@@ -88,14 +90,14 @@ void add_length_options(CLI::App& command, BenchFlags& flags) {
   const char* group = "How long";
   command.add_option("--warmup", flags.warmup, "auto (default), a number of samples, or a time")->group(group);
   command.add_option("--precision", flags.precision, "half-width of the median's interval to reach (1%)")->group(group);
-  command.add_option("--min-samples", flags.min_samples, "per case")->group(group)->check(CLI::NonNegativeNumber);
-  command.add_option("--max-samples", flags.max_samples, "per case")->group(group)->check(CLI::PositiveNumber);
+  command.add_option("--min-samples", flags.min_samples, "per case")->group(group)->check(CLI::Range(0, 1'000'000));
+  command.add_option("--max-samples", flags.max_samples, "per case")->group(group)->check(CLI::Range(1, 1'000'000));
   command.add_option("--min-time", flags.min_time, "per case, e.g. 200ms")->group(group);
   command.add_option("--max-time", flags.max_time, "per case, e.g. 2s")->group(group);
   command.add_option("--budget", flags.budget, "for the whole command, e.g. 10m")->group(group);
   command.add_option("--repeat", flags.repetitions, "measure every case this many times")
       ->group(group)
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000));
 }
 
 Result<Mode> mode_of(const std::string& word, const char* first) {

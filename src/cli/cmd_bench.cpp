@@ -78,6 +78,10 @@ class TableObserver final : public RunObserver {
 Result<std::vector<BenchCase>> cases_of(const BenchFlags& flags, const DeviceInfo& device) {
   CUDABK_ASSIGN(const Selection selection, to_selection(flags));
   if (!flags.suite.empty()) {
+    if (!flags.target.empty()) {
+      return invalid(fmt::format("'{}' and --suite exclude each other: a suite names its ops; narrow it with --filter",
+                                 flags.target));
+    }
     return suite_cases(flags.suite, selection, device);
   }
   if (flags.target.empty()) {

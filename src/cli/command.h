@@ -34,7 +34,8 @@ class CliContext {
   CliContext();  // reads the environment; flags override
   ~CliContext();
 
-  // Opened at first use. Falling back to the emulated device prints its one-line notice once.
+  // Opened at first use. Falling back to the emulated device prints its one-line notice once, with
+  // the first output: a bad command line gets its error line alone.
   Result<Device*> device();
   Result<const Profile*> profile();  // for device()
 
@@ -54,8 +55,10 @@ class CliContext {
 
  private:
   void clear_progress();
+  void note_fallback();
 
   bool progress_shown_ = false;
+  std::string fallback_note_;  // not yet printed
   std::unique_ptr<Device> device_;
   std::unique_ptr<Profile> profile_;
   std::vector<int> noted_;
@@ -69,6 +72,9 @@ void add_global_options(CLI::App& command, CliContext& context);
 // "--json FILE", "--csv FILE" ...: an output option; "-" as its value marks stdout as machine output.
 CLI::Option* add_output_option(CLI::App& command, CliContext& context, const std::string& name, std::string& file,
                                const std::string& help);
+
+// A CLI11 check: a whole number below 2^64 in digits. CLI11 itself wraps -1 and cuts what is larger.
+std::string check_seed(const std::string& text);
 
 // Runs `handler` when `command` was chosen; its error becomes the message and the exit status.
 void set_handler(CLI::App& command, CliContext& context, Handler handler);

@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "cli/command.h"
 #include "core/file.h"
@@ -78,7 +81,7 @@ std::string one_line(std::string_view text) {
 
 Status write_all(std::FILE* file, std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0) {
-    return internal_error("could not write to standard output");
+    return invalid(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
   }
   return success();
 }
@@ -114,8 +117,9 @@ Result<Device*> CliContext::device() {
     const Result<int> gpus = cuda_device_count();
     if (!gpus.ok() || *gpus == 0) {
       name = "host";
-      notice(fmt::format("note: no usable GPU ({}); using the emulated device, whose times say nothing about a GPU",
-                         gpus.ok() ? "none found" : gpus.error().message));
+      fallback_note_ =
+          fmt::format("note: no usable GPU ({}); using the emulated device, whose times say nothing about a GPU",
+                      gpus.ok() ? "none found" : gpus.error().message);
     }
   }
   CUDABK_ASSIGN(device_, open_device(name, device_options));
@@ -128,6 +132,7 @@ Result<const Profile*> CliContext::profile() {
   }
   CUDABK_ASSIGN(Device * dev, device());
   const FamilySet families = family_set();
+  note_fallback();
   CUDABK_ASSIGN(Profile found, find_profile(dev->info(), profile_file, profile_dir, families));
   for (const std::string& warning : found.warnings) {
     notice("warning: " + warning);
@@ -137,10 +142,17 @@ Result<const Profile*> CliContext::profile() {
 }
 
 void CliContext::print(std::string_view text) {
+  note_fallback();
   clear_progress();
   std::FILE* out = machine_stdout ? stderr : stdout;
   std::fwrite(text.data(), 1, text.size(), out);
   std::fflush(out);
+}
+
+void CliContext::note_fallback() {
+  if (!fallback_note_.empty()) {
+    notice(std::exchange(fallback_note_, ""));
+  }
 }
 
 void CliContext::notice(std::string_view line) {
@@ -176,6 +188,7 @@ void CliContext::clear_progress() {
 }
 
 Status CliContext::write_document(const std::string& file, std::string_view text) {
+  note_fallback();
   if (file != "-") {
     return write_file_atomic(file, text);
   }

@@ -1,4 +1,6 @@
 // Options that every subcommand has, and the hook between CLI11 and the handlers.
+#include <charconv>
+
 #include "cli/command.h"
 
 namespace cudabk::cli {
@@ -16,13 +18,14 @@ void add_device_options(CLI::App& command, CliContext& context) {
     command.add_option("--profile", context.profile_file, "dispatch tables to use (CUDABK_PROFILE)");
   }
   if (!has_option(command, "--shuffle-threads")) {
-    command.add_option_function<uint64_t>(
+    CLI::Option* shuffle = command.add_option_function<uint64_t>(
         "--shuffle-threads",
         [&context](const uint64_t& seed) {
           context.device_options.shuffle_threads_seed = seed;
           context.device_options.thread_order = DeviceOptions::ThreadOrder::kShuffled;
         },
         "emulated device: run threads in a random order of this seed");
+    shuffle->check(check_seed);
   }
 }
 
@@ -70,13 +73,22 @@ CLI::Option* add_output_option(CLI::App& command, CliContext& context, const std
                                const std::string& help) {
   return command.add_option_function<std::string>(
       name,
-      [&context, &file](const std::string& value) {
+      [&context, &file, name](const std::string& value) {
+        if (value.empty()) {
+          throw CLI::ValidationError(name, "needs a file, or - for stdout");
+        }
         file = value;
         if (value == "-") {
           context.machine_stdout = true;
         }
       },
       help + " (FILE, or - for stdout)");
+}
+
+std::string check_seed(const std::string& text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? "" : "'" + text + "' is no whole number below 2^64";
 }
 
 void set_handler(CLI::App& command, CliContext& context, Handler handler) {

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "core/file.h"
+
 namespace cudabk::cli {
 
 void add_output_options(CLI::App& command, CliContext& context, OutputFiles& files) {
@@ -22,7 +24,11 @@ void add_output_options(CLI::App& command, CliContext& context, OutputFiles& fil
 Status check_outputs(const OutputFiles& files) {
   int on_stdout = 0;
   for (const std::string* file : {&files.json, &files.jsonl, &files.csv, &files.md, &files.junit}) {
-    on_stdout += *file == "-" ? 1 : 0;
+    if (*file == "-") {
+      ++on_stdout;
+    } else if (!file->empty()) {
+      CUDABK_TRY(check_writable(*file));
+    }
   }
   return on_stdout > 1 ? Status(invalid("only one output can go to stdout ('-')")) : success();
 }

@@ -14,7 +14,7 @@ struct OutputFiles {
 
 void add_output_options(CLI::App& command, CliContext& context, OutputFiles& files);
 
-// kInvalid when two documents were asked for on stdout; before the work starts.
+// kInvalid when two documents were asked for on stdout or a file cannot be written; before the work starts.
 Status check_outputs(const OutputFiles& files);
 
 // Writes every document asked for; the first error is returned after all were tried.

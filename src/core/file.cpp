@@ -29,7 +29,18 @@ Status write_all(int fd, std::string_view content, const fs::path& path) {
     }
     content.remove_prefix(static_cast<size_t>(n));
   }
-  return ::fsync(fd) == 0 ? success() : Status(system_error("sync", path));
+  return ::fsync(fd) == 0 || errno == EINVAL ? success() : Status(system_error("sync", path));  // pipes: EINVAL
+}
+
+// Devices and pipes cannot be replaced, only written to.
+Status write_in_place(const fs::path& path, std::string_view content) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return system_error("write", path);
+  }
+  Status status = write_all(fd, content, path);
+  ::close(fd);
+  return status;
 }
 
 }  // namespace
@@ -50,9 +61,37 @@ Result<std::string> read_file(const fs::path& path) {
   return content;
 }
 
-Status write_file_atomic(const fs::path& path, std::string_view content) {
+Status check_writable(const fs::path& path) {
+  std::error_code ec;
+  if (fs::is_directory(path, ec)) {
+    return invalid(fmt::format("cannot write {}: it is a folder", path.string()));
+  }
+  fs::path folder = fs::absolute(path, ec).parent_path();
+  while (!fs::exists(folder, ec) && folder.has_relative_path()) {
+    folder = folder.parent_path();
+  }
+  if (!fs::is_directory(folder, ec)) {
+    return invalid(fmt::format("cannot write {}: {} is no folder", path.string(), folder.string()));
+  }
+  const bool in_place = fs::exists(path, ec) && !fs::is_regular_file(path, ec);
+  return ::access(in_place ? path.c_str() : folder.c_str(), W_OK) == 0 ? success()
+                                                                       : Status(system_error("write", path));
+}
+
+Status write_file_atomic(const fs::path& file, std::string_view content) {
   static std::atomic<unsigned> counter{0};
   std::error_code ec;
+  if (const fs::file_status status = fs::status(file, ec);
+      fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
+    return write_in_place(file, content);
+  }
+  // A link keeps pointing where it did: its target is what is replaced.
+  fs::path path = file;
+  if (fs::is_symlink(file, ec)) {
+    if (fs::path target = fs::canonical(file, ec); !ec) {
+      path = std::move(target);
+    }
+  }
   if (path.has_parent_path()) {
     fs::create_directories(path.parent_path(), ec);  // a failure shows at open
   }

@@ -14,8 +14,12 @@ namespace cudabk {
 Result<std::string> read_file(const std::filesystem::path& path);
 
 // Writes to a temporary file in the same folder, syncs, renames over `path`. A reader sees the old or the new
-// content, never a part; a killed writer leaves `path` as it was. Creates missing parent folders.
+// content, never a part; a killed writer leaves `path` as it was. Creates missing parent folders. A link stays a link;
+// a device or a pipe (/dev/null, /dev/stdout) is written to, never replaced.
 Status write_file_atomic(const std::filesystem::path& path, std::string_view content);
+
+// Whether `path` could be written as things are now, without touching it: found out before long work, not after.
+Status check_writable(const std::filesystem::path& path);
 
 // Exclusive advisory lock on `path` (created if missing) for the object's lifetime. Blocks until it is free.
 class FileLock {

@@ -80,7 +80,7 @@ Result<Tensor*> mul_mat(Graph& graph, Tensor* weights, Tensor* x, MulMatParams p
   if (weights->ne[0] != x->ne[0]) {
     return fail(fmt::format("row lengths {} and {} differ", weights->ne[0], x->ne[0]));
   }
-  if (is_transposed(*weights)) {
+  if (weights->ne[0] != 0 && is_transposed(*weights)) {
     return fail("the weights are transposed");
   }
   for (const int i : {2, 3}) {

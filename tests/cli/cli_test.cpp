@@ -95,6 +95,14 @@ TEST(Cli, BadInputIsOneLineAndAStatus) {
       {{"bench", "mulmat", "--device", "tpu:0"}, 2, "tpu"},
       {{"bench", "mulmat", "--json", "-", "--csv", "-"}, 2, "stdout"},
       {{"bench", "mulmat", "--profile", "/no/such/file.json"}, 2, "/no/such/file.json"},
+      {{"bench", "mulmatt", "--device", "auto"}, 2, "mulmat"},  // no notice about the device either
+      {{"bench", "mulmat", "--suite", "smoke"}, 2, "--suite"},
+      {{"bench", "mulmat", "--seed", "-1"}, 2, "2^64"},
+      {{"bench", "mulmat", "--seed", "99999999999999999999"}, 2, "2^64"},
+      {{"bench", "mulmat", "--max-samples", "0"}, 2, "1"},
+      {{"bench", "mulmat", "--json", ""}, 2, "--json"},
+      {{"bench", "mulmat", "--json", "/tmp"}, 2, "folder"},
+      {{"bench", "mulmat", "--csv", "/dev/null/x.csv"}, 2, "no folder"},
       {{"test", "mulmatt"}, 2, "rms_norm"},
       {{"test", "mulmat", "--type", "q9_K"}, 2, "valid: f32"},
       {{"test", "mulmat", "--filter", "nothing like this"}, 4, "nothing selected"},
@@ -162,6 +170,22 @@ TEST(Cli, SeveralOutputsAtOnce) {
   expect_valid(*read_file(json));
   for (const std::string& file : {json, csv, md, xml}) {
     EXPECT_TRUE(std::filesystem::exists(file)) << file;
+    std::filesystem::remove(file);
+  }
+}
+
+TEST(Cli, DevicesAndLinksAreWrittenToNotReplaced) {
+  const std::string pipe = temporary(".pipe"), link = temporary(".link"), target = temporary(".target.json");
+  std::filesystem::create_symlink("/dev/null", pipe);
+  ASSERT_TRUE(write_file_atomic(target, "old").ok());
+  std::filesystem::create_symlink(target, link);
+  const ProcessResult r = run_cudabk(small_bench({"--csv", pipe, "--json", link}));
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_TRUE(std::filesystem::is_symlink(pipe));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  expect_valid(*read_file(target));
+  for (const std::string& file : {pipe, link, target}) {
     std::filesystem::remove(file);
   }
 }
