@@ -115,13 +115,20 @@ TEST_F(ProfileFiles, AFoundFileForAnotherDeviceIsIgnoredWithAWarning) {
   EXPECT_NE(found->warnings[0].find("made for sm_89"), std::string::npos) << found->warnings[0];
 }
 
+// The next place of the lookup: the GPU's shipped profile where there is one, else the architecture's defaults.
 TEST_F(ProfileFiles, ABrokenFoundFileFallsThroughToTheDefaults) {
-  for (const std::string& text : {std::string(), file(kTable).substr(0, 60), std::string("\xff\xfe{")}) {
-    write(profile_file_name(device()), text);
-    const auto found = find_profile(device(), "", dir_, real_families());
-    ASSERT_TRUE(found.ok());
-    EXPECT_EQ(found->source, "built-in sm_90a");
-    EXPECT_EQ(found->warnings.size(), 1U);
+  const std::pair<DeviceInfo, std::string_view> expected[] = {
+      {device("NVIDIA H200"), "built-in nvidia-h200-sm_90a-132.json"},
+      {device("NVIDIA H100 80GB HBM3"), "built-in sm_90a"},
+  };
+  for (const auto& [info, source] : expected) {
+    for (const std::string& text : {std::string(), file(kTable).substr(0, 60), std::string("\xff\xfe{")}) {
+      write(profile_file_name(info), text);
+      const auto found = find_profile(info, "", dir_, real_families());
+      ASSERT_TRUE(found.ok());
+      EXPECT_EQ(found->source, source);
+      EXPECT_EQ(found->warnings.size(), 1U);
+    }
   }
 }
 
