@@ -142,16 +142,7 @@ class DeviceBench final : public ShapeBench {
     if (replicas_ != nullptr) {
       return success();
     }
-    CUDABK_ASSIGN(const CopyBytes bytes, bytes_per_copy(case_));
-    FootprintRequest request;
-    request.weight_bytes = bytes.weights;
-    request.touched_bytes = bytes.touched;
-    request.l2_bytes = device_.info().l2_bytes;
-    request.emulated = device_.info().emulated;
-    request.max_copies = kMaxCopies;
-    CUDABK_ASSIGN(const auto memory, device_.memory_free_total());
-    request.free_bytes = memory.first;
-    CUDABK_ASSIGN(const FootprintPlan footprint, plan_footprint(request));
+    CUDABK_ASSIGN(const FootprintPlan footprint, case_footprint(device_, case_, CacheMode::kCold, kMaxCopies));
     ReplicaOptions options;
     options.copies = static_cast<int>(footprint.copies);
     options.seed = seed_;
@@ -257,16 +248,11 @@ std::string rule_code(Device& device, const OpDef& op, const Profile& profile, c
       }
     }
   }
-  const auto family =
-      std::find_if(op.families().begin(), op.families().end(), [&](const Family& f) { return f.name == rule.use; });
-  if (family == op.families().end()) {
+  const Family* family = find_family(op.families(), rule.use);
+  if (family == nullptr) {
     return "";
   }
-  Candidate candidate{rule.use, {}};
-  for (const ConfigParam& p : family->params) {
-    const auto given = rule.config.find(p.name);
-    candidate.config[p.name] = given == rule.config.end() ? p.fallback : given->second;
-  }
+  const Candidate candidate{rule.use, complete_config(*family, rule.config)};
   Result<std::string> code = candidate_code(device, op, profile, tune_case(key, shape), candidate);
   return code.ok() ? std::move(code).value() : "";
 }

@@ -1,4 +1,4 @@
-// The two executors behind Execution. Internal to the backend.
+// The executor behind Execution: on a stream, or as one graph. Internal to the backend.
 #pragma once
 
 #include <memory>

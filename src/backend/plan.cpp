@@ -96,13 +96,8 @@ void Planner::forget_shared(const Tensor& written) {
 
 Result<Choice> Planner::choose(const OpDef& op, const Problem& problem) {
   Choice choice;
-  const auto forced = std::find_if(op.families().begin(), op.families().end(),
-                                   [&](const Family& f) { return f.name == options_.forced_family; });
-  if (forced != op.families().end()) {
-    for (const ConfigParam& p : forced->params) {
-      const auto it = options_.forced_config.find(p.name);
-      choice.config[p.name] = it != options_.forced_config.end() ? it->second : p.fallback;
-    }
+  if (const Family* forced = find_family(op.families(), options_.forced_family); forced != nullptr) {
+    choice.config = complete_config(*forced, options_.forced_config);
     if (const Support s = forced->applicable(problem, choice.config, device_); !s) {
       return unsupported(fmt::format("{}: {} cannot run: {}", problem.text(), forced->name, s.reason));
     }

@@ -170,22 +170,9 @@ PlanOptions CaseRunner::plan_options(const BenchCase& c) const {
   return options;
 }
 
-Result<FootprintPlan> CaseRunner::footprint(const BenchCase& c) {
-  CUDABK_ASSIGN(const CopyBytes bytes, bytes_per_copy(c));
-  FootprintRequest request;
-  request.mode = c.cold ? CacheMode::kCold : CacheMode::kHot;
-  request.weight_bytes = bytes.weights;
-  request.touched_bytes = bytes.touched;
-  request.l2_bytes = device_.info().l2_bytes;
-  request.emulated = device_.info().emulated;
-  request.max_copies = kMaxCopies;
-  CUDABK_ASSIGN(const auto memory, device_.memory_free_total());
-  request.free_bytes = memory.first;
-  return plan_footprint(request);
-}
-
 Status CaseRunner::prepare(const BenchCase& c, Prepared& prepared, CaseResult& row) {
-  CUDABK_ASSIGN(const FootprintPlan plan, footprint(c));
+  CUDABK_ASSIGN(const FootprintPlan plan,
+                case_footprint(device_, c, c.cold ? CacheMode::kCold : CacheMode::kHot, kMaxCopies));
   ReplicaOptions replica_options;
   replica_options.copies = static_cast<int>(plan.copies);
   if (!c.cold && !device_.info().emulated) {

@@ -43,7 +43,6 @@ class CaseRunner {
   Status time(Prepared& prepared, CaseResult& row);
   Status trace(Prepared& prepared, CaseResult& row);
   void describe_launches(const Prepared& prepared, CaseResult& row) const;
-  Result<FootprintPlan> footprint(const BenchCase& c);
   PlanOptions plan_options(const BenchCase& c) const;
 
   Device& device_;

@@ -118,14 +118,6 @@ Result<std::vector<BenchCase>> op_shapes(const OpDef& op, const Selection& selec
   return cases;
 }
 
-Config fallback_config(const Family& family) {
-  Config config;
-  for (const ConfigParam& param : family.params) {
-    config[param.name] = param.fallback;
-  }
-  return config;
-}
-
 // A key is measured once: matrices of a model that have one shape share a row, which names them all.
 void add_once(BenchCase c, const std::string& key, std::vector<BenchCase>& cases, std::map<std::string, size_t>& seen) {
   const auto [known, is_fresh] = seen.try_emplace(key, cases.size());
@@ -138,7 +130,7 @@ void add_once(BenchCase c, const std::string& key, std::vector<BenchCase>& cases
 
 // The default configuration; with `full`, also every one that differs from it in one parameter.
 std::vector<Config> configs_of(const Family& family, bool full) {
-  std::vector<Config> configs{fallback_config(family)};
+  std::vector<Config> configs{complete_config(family)};
   for (const ConfigParam& param : family.params) {
     for (const int value : full ? param.values : std::vector<int>{}) {
       if (value != param.fallback) {
@@ -231,21 +223,19 @@ Result<Variant> parse_variant(std::string_view text, const OpDef& op) {
   }
   const size_t colon = text.find(':');
   CUDABK_ASSIGN(const std::string name, match_word("variant", text.substr(0, colon), names));
-  const auto family =
-      std::find_if(op.families().begin(), op.families().end(), [&](const Family& f) { return f.name == name; });
-  if (family == op.families().end()) {
+  const Family* family = find_family(op.families(), name);
+  if (family == nullptr) {
     return invalid(fmt::format("variant '{}' takes no parameters", text));
   }
-  Variant variant{name, fallback_config(*family)};
+  Variant variant{name, complete_config(*family)};
   if (colon == std::string_view::npos) {
     return variant;
   }
   CUDABK_ASSIGN(const std::vector<std::string> settings, split_words(text.substr(colon + 1)));
   for (const std::string& setting : settings) {
     const size_t equals = std::min(setting.find('='), setting.size());
-    const auto param = std::find_if(family->params.begin(), family->params.end(),
-                                    [&](const ConfigParam& p) { return p.name == setting.substr(0, equals); });
-    if (param == family->params.end()) {
+    const ConfigParam* param = find_param(*family, setting.substr(0, equals));
+    if (param == nullptr) {
       std::vector<std::string> params;
       for (const ConfigParam& p : family->params) {
         params.push_back(p.name);

@@ -186,4 +186,18 @@ Result<CopyBytes> bytes_per_copy(const BenchCase& c) {
   return bytes;
 }
 
+Result<FootprintPlan> case_footprint(Device& device, const BenchCase& c, CacheMode mode, int64_t max_copies) {
+  CUDABK_ASSIGN(const CopyBytes bytes, bytes_per_copy(c));
+  CUDABK_ASSIGN(const auto memory, device.memory_free_total());
+  FootprintRequest request;
+  request.mode = mode;
+  request.weight_bytes = bytes.weights;
+  request.touched_bytes = bytes.touched;
+  request.l2_bytes = device.info().l2_bytes;
+  request.free_bytes = memory.first;
+  request.emulated = device.info().emulated;
+  request.max_copies = max_copies;
+  return plan_footprint(request);
+}
+
 }  // namespace cudabk

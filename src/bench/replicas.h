@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "graph/graph.h"
 #include "graph/init.h"
+#include "measure/cache_control.h"
 
 namespace cudabk {
 
@@ -76,5 +77,8 @@ struct CopyBytes {
   int64_t weights = 0, touched = 0;
 };
 Result<CopyBytes> bytes_per_copy(const BenchCase& c);
+
+// How many copies a replay of the case needs on this device, with the memory that is free now; at most `max_copies`.
+Result<FootprintPlan> case_footprint(Device& device, const BenchCase& c, CacheMode mode, int64_t max_copies);
 
 }  // namespace cudabk

@@ -62,10 +62,7 @@ std::string reason_here(const OpDef& op, const Family& family, const DeviceInfo&
   if (!family.applicable) {
     return "";
   }
-  Config config;
-  for (const ConfigParam& param : family.params) {
-    config[param.name] = param.fallback;
-  }
+  const Config config = complete_config(family);
   std::string reason = "no case";
   for (const CaseParams& params : op.test_cases()) {
     Graph graph;

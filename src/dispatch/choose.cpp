@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "dispatch/profile.h"
 
 namespace cudabk {
@@ -32,18 +34,17 @@ std::string config_text(const Config& config) {
   return text;
 }
 
-namespace {
-
 const Family* find_family(std::span<const Family> families, std::string_view name) {
-  for (const Family& f : families) {
-    if (f.name == name) {
-      return &f;
-    }
-  }
-  return nullptr;
+  const auto it = std::find_if(families.begin(), families.end(), [&](const Family& f) { return f.name == name; });
+  return it == families.end() ? nullptr : &*it;
 }
 
-// The rule's configuration with the family's fallback for every parameter it does not name.
+const ConfigParam* find_param(const Family& family, std::string_view name) {
+  const auto it =
+      std::find_if(family.params.begin(), family.params.end(), [&](const ConfigParam& p) { return p.name == name; });
+  return it == family.params.end() ? nullptr : &*it;
+}
+
 Config complete_config(const Family& family, const Config& given) {
   Config config;
   for (const ConfigParam& p : family.params) {
@@ -52,6 +53,8 @@ Config complete_config(const Family& family, const Config& given) {
   }
   return config;
 }
+
+namespace {
 
 // "" when the rule's intervals hold, else the first that does not.
 std::string mismatch(const Rule& rule, const Problem& problem) {
@@ -94,7 +97,7 @@ Result<Choice> choose(const Problem& problem, const DeviceInfo& device, const Ta
     return choice;
   }
   for (const Family& family : families) {
-    Config config = complete_config(family, {});
+    Config config = complete_config(family);
     if (const Support s = family.applicable(problem, config, device); !s) {
       choice.passed_over.emplace_back("last resort " + family.name, s.reason);
       continue;

@@ -50,6 +50,13 @@ struct Family {
   std::function<Support(const Problem&, const Config&, const DeviceInfo&)> applicable;
 };
 
+// nullptr when `families` has none of that name.
+const Family* find_family(std::span<const Family> families, std::string_view name);
+// nullptr when the family has no such parameter.
+const ConfigParam* find_param(const Family& family, std::string_view name);
+// `given` with the family's fallback for every parameter it does not name; names the family does not have are dropped.
+Config complete_config(const Family& family, const Config& given = {});
+
 struct Interval {
   int64_t low = 0, high = INT64_MAX;  // inclusive
   bool contains(int64_t v) const { return v >= low && v <= high; }

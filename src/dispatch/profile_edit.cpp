@@ -66,21 +66,11 @@ bool covers(const Rule& outer, const Rule& inner) {
   });
 }
 
-Config completed(const Family& family, const Config& given) {
-  Config config;
-  for (const ConfigParam& p : family.params) {
-    const auto it = given.find(p.name);
-    config[p.name] = it == given.end() ? p.fallback : it->second;
-  }
-  return config;
-}
-
 // "" when every parameter of the rule exists with that value.
 std::string gone(const Family& family, const Rule& rule) {
   for (const auto& [name, value] : rule.config) {
-    const auto wanted = [&, &n = name](const ConfigParam& p) { return p.name == n; };
-    const auto p = std::find_if(family.params.begin(), family.params.end(), wanted);
-    if (p == family.params.end()) {
+    const ConfigParam* p = find_param(family, name);
+    if (p == nullptr) {
       return fmt::format("{} has no parameter {}", family.name, name);
     }
     if (value != p->fallback && std::find(p->values.begin(), p->values.end(), value) == p->values.end()) {
@@ -92,9 +82,8 @@ std::string gone(const Family& family, const Rule& rule) {
 
 std::string why_dead(const Table& table, size_t index, std::span<const Family> families) {
   const Rule& rule = table.rules[index];
-  const auto family =
-      std::find_if(families.begin(), families.end(), [&](const Family& f) { return f.name == rule.use; });
-  if (family == families.end()) {
+  const Family* family = find_family(families, rule.use);
+  if (family == nullptr) {
     return fmt::format("no family {} in this build", rule.use);
   }
   if (std::string why = gone(*family, rule); !why.empty()) {
@@ -103,7 +92,7 @@ std::string why_dead(const Table& table, size_t index, std::span<const Family> f
   for (size_t i = 0; i < index; ++i) {
     const Rule& earlier = table.rules[i];
     // Another variant may be inapplicable where this one runs, so only the same variant shadows.
-    if (earlier.use == rule.use && completed(*family, earlier.config) == completed(*family, rule.config) &&
+    if (earlier.use == rule.use && complete_config(*family, earlier.config) == complete_config(*family, rule.config) &&
         covers(earlier, rule)) {
       return fmt::format("shadowed by {}", rule_text(earlier));
     }

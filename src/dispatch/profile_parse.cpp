@@ -195,9 +195,8 @@ Result<Config> Parser::parse_config(const Family& family, const Json& value, con
   Config config;
   for (const auto& [name, entry] : value.items()) {
     const std::string at = join(path, name);
-    const auto wanted = [&, &n = name](const ConfigParam& p) { return p.name == n; };
-    const auto param = std::find_if(family.params.begin(), family.params.end(), wanted);
-    if (param == family.params.end()) {
+    const ConfigParam* param = find_param(family, name);
+    if (param == nullptr) {
       std::vector<std::string> names;
       for (const ConfigParam& p : family.params) {
         names.push_back(p.name);
@@ -225,9 +224,8 @@ Result<Rule> Parser::parse_rule(const std::string& op, const Json& value, const 
   }
   CUDABK_ASSIGN(rule.use, string(value["use"], path + "/use"));
   const std::span<const Family> families = families_.by_op.at(op);
-  const auto family =
-      std::find_if(families.begin(), families.end(), [&](const Family& f) { return f.name == rule.use; });
-  if (family == families.end()) {
+  const Family* family = find_family(families, rule.use);
+  if (family == nullptr) {
     std::vector<std::string> names;
     for (const Family& f : families) {
       names.push_back(f.name);

@@ -149,14 +149,4 @@ Result<Tensor*> Graph::node_into(std::string_view op, OpParams params, Tensor* t
   return add(std::move(t), true);
 }
 
-int Graph::use_count(const Tensor& t) const {
-  int uses = 0;
-  for (const auto& other : tensors_) {
-    for (const Tensor* s : other->src) {
-      uses += s == &t ? 1 : 0;
-    }
-  }
-  return uses;
-}
-
 }  // namespace cudabk

@@ -37,7 +37,6 @@ class Graph {
 
   const std::vector<Tensor*>& nodes() const { return nodes_; }  // in execution order, views included, no leaves
   const std::vector<std::unique_ptr<Tensor>>& tensors() const { return tensors_; }  // all, index = Tensor::id
-  int use_count(const Tensor& t) const;                                             // source slots that name `t`
 
  private:
   Tensor* add(Tensor t, bool is_node);

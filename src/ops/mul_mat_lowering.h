@@ -59,6 +59,19 @@ void set_epilogue(KernelCall<Args>& call, const Product& p, LowerContext& ctx) {
   call.bind(call.args.epilogue.addend, ctx.data(*p.addend));
 }
 
+// Batch, extents and weights of a product kernel's arguments; binds the weights.
+template <class Args>
+void set_weights(KernelCall<Args>& call, const Product& p, LowerContext& ctx) {
+  call.args.batch = p.batch_args();
+  call.args.row_stride = p.weights.nb[1];
+  call.args.stride2 = p.weights.nb[2];
+  call.args.stride3 = p.weights.nb[3];
+  call.args.m = static_cast<int32_t>(p.m());
+  call.args.n = static_cast<int32_t>(p.n());
+  call.args.k = static_cast<int32_t>(p.k());
+  call.bind(call.args.weights, ctx.data(p.weights));
+}
+
 // The activations as dense [rows][k_padded] of `to` in scratch shared over the plan; adds the converting launch at
 // first use. f16 destinations also get one scale per row (scale.index < 0 otherwise).
 struct ConvertedRows {

@@ -85,16 +85,9 @@ Launches lower_tile(const Product& p, LowerContext& ctx) {
                   static_cast<uint32_t>((p.n() + tile_n - 1) / tile_n), grid_extent(p.batch() * splits)};
   KernelCall<TileArgs> call({"tile/tile.h", tile_entry(p, tile_m, tile_n)}, grid, {kTileThreads},
                             static_cast<uint32_t>(tile_shared_bytes(tile_m, tile_n, step)));
-  call.args.batch = p.batch_args();
-  call.args.row_stride = p.weights.nb[1];
-  call.args.stride2 = p.weights.nb[2];
-  call.args.stride3 = p.weights.nb[3];
-  call.args.m = static_cast<int32_t>(p.m());
-  call.args.n = static_cast<int32_t>(p.n());
-  call.args.k = static_cast<int32_t>(p.k());
+  set_weights(call, p, ctx);
   call.args.k_padded = static_cast<int32_t>(k_padded);
   call.args.splits = splits;
-  call.bind(call.args.weights, ctx.data(p.weights));
   call.bind(call.args.x, x.data);
   call.bind(call.args.dst, splits > 1 ? add_reduce(p, ctx, splits, after) : ctx.data(p.dst));
   if (splits == 1) {

@@ -65,14 +65,7 @@ Launches lower_mmvq(const Product& p, LowerContext& ctx) {
   KernelCall<MmvqArgs> call({"mmvq/mmvq.h", fmt::format("mmvq<{}, {}, {}, {}>", type_text(w.type), cols, warps, rows)},
                             vector_grid(p, rows, cols), {static_cast<uint32_t>(warps * 32)},
                             vector_shared_bytes(warps, rows, cols));
-  call.args.batch = p.batch_args();
-  call.args.row_stride = w.nb[1];
-  call.args.stride2 = w.nb[2];
-  call.args.stride3 = w.nb[3];
-  call.args.m = static_cast<int32_t>(p.m());
-  call.args.n = static_cast<int32_t>(p.n());
-  call.args.k = static_cast<int32_t>(p.k());
-  call.bind(call.args.weights, ctx.data(w));
+  set_weights(call, p, ctx);
   call.bind(call.args.codes, x.codes);
   call.bind(call.args.scales, x.scales);
   call.bind(call.args.dst, ctx.data(p.dst));
@@ -90,17 +83,10 @@ Launches lower_mmvf(const Product& p, LowerContext& ctx) {
                                                         type_text(p.x.type), cols, warps, rows, vector ? 8 : 1)},
                             vector_grid(p, rows, cols), {static_cast<uint32_t>(warps * 32)},
                             vector_shared_bytes(warps, rows, cols));
-  call.args.batch = p.batch_args();
-  call.args.row_stride = w.nb[1];
-  call.args.stride2 = w.nb[2];
-  call.args.stride3 = w.nb[3];
+  set_weights(call, p, ctx);
   call.args.x_col_stride = p.x.nb[1];
   call.args.x_stride2 = p.x.nb[2];
   call.args.x_stride3 = p.x.nb[3];
-  call.args.m = static_cast<int32_t>(p.m());
-  call.args.n = static_cast<int32_t>(p.n());
-  call.args.k = static_cast<int32_t>(p.k());
-  call.bind(call.args.weights, ctx.data(w));
   call.bind(call.args.x, ctx.data(p.x));
   call.bind(call.args.dst, ctx.data(p.dst));
   set_epilogue(call, p, ctx);

@@ -83,24 +83,6 @@ class RegionValues final : public Values {
   mutable std::map<const Tensor*, Rows> rows_;
 };
 
-// A leaf's or a view's own elements.
-Result<std::vector<double>> read_region(const Tensor& t, const Region& region, const Values& values) {
-  std::vector<double> result;
-  result.reserve(static_cast<size_t>(region.count()));
-  std::vector<double> row(static_cast<size_t>(t.ne[0]));
-  for (const int64_t i3 : region.index[3]) {
-    for (const int64_t i2 : region.index[2]) {
-      for (const int64_t i1 : region.index[1]) {
-        CUDABK_TRY(values.read_row(t, i1, i2, i3, 0, row));
-        for (const int64_t i0 : region.index[0]) {
-          result.push_back(row[static_cast<size_t>(i0)]);
-        }
-      }
-    }
-  }
-  return result;
-}
-
 Status check_region(const Tensor& t, const Region& region) {
   for (int d = 0; d < 4; ++d) {
     for (const int64_t i : region.index[d]) {
@@ -121,7 +103,9 @@ Result<std::vector<double>> evaluate_reference(const Tensor& t, const Region& re
   }
   const RegionValues cached(values, region);
   if (is_view_op(t)) {
-    return read_region(t, region, cached);
+    return gather_region(t.ne[0], region, [&](int64_t i1, int64_t i2, int64_t i3, std::span<double> row) {
+      return cached.read_row(t, i1, i2, i3, 0, row);
+    });
   }
   const auto* row = std::find_if(std::begin(kReferenceOps), std::end(kReferenceOps),
                                  [&](const ReferenceRow& r) { return r.op == t.op; });

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,10 @@ class Values {
   virtual Result<std::span<const double>> computed_row(const Tensor& t, int64_t i1, int64_t i2, int64_t i3,
                                                        std::vector<double>& storage) const;
 };
+
+// result[j] for the region of a tensor whose rows have `row_length` elements; `read` fills one row (i1, i2, i3).
+using RowReader = std::function<Status(int64_t, int64_t, int64_t, std::span<double>)>;
+Result<std::vector<double>> gather_region(int64_t row_length, const Region& region, const RowReader& read);
 
 // The same read from given memory: `memory` holds the bytes of t.root().
 Status read_memory_row(const Tensor& t, std::span<const std::byte> memory, int64_t i1, int64_t i2, int64_t i3,

@@ -21,4 +21,21 @@ Region Region::whole(const Tensor& t) {
   return region;
 }
 
+Result<std::vector<double>> gather_region(int64_t row_length, const Region& region, const RowReader& read) {
+  std::vector<double> result;
+  result.reserve(static_cast<size_t>(region.count()));
+  std::vector<double> row(static_cast<size_t>(row_length));
+  for (const int64_t i3 : region.index[3]) {
+    for (const int64_t i2 : region.index[2]) {
+      for (const int64_t i1 : region.index[1]) {
+        CUDABK_TRY(read(i1, i2, i3, row));
+        for (const int64_t i0 : region.index[0]) {
+          result.push_back(row[static_cast<size_t>(i0)]);
+        }
+      }
+    }
+  }
+  return result;
+}
+
 }  // namespace cudabk

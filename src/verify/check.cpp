@@ -9,23 +9,6 @@
 namespace cudabk {
 namespace {
 
-Result<std::vector<double>> read_region(const Tensor& t, std::span<const std::byte> memory, const Region& region) {
-  std::vector<double> result;
-  result.reserve(static_cast<size_t>(region.count()));
-  std::vector<double> row(static_cast<size_t>(t.ne[0]));
-  for (const int64_t i3 : region.index[3]) {
-    for (const int64_t i2 : region.index[2]) {
-      for (const int64_t i1 : region.index[1]) {
-        CUDABK_TRY(read_memory_row(t, memory, i1, i2, i3, 0, row));
-        for (const int64_t i0 : region.index[0]) {
-          result.push_back(row[static_cast<size_t>(i0)]);
-        }
-      }
-    }
-  }
-  return result;
-}
-
 std::array<int64_t, 4> position(const Region& region, int64_t at) {
   std::array<int64_t, 4> index{};
   for (int d = 0; d < 4; ++d) {
@@ -56,7 +39,10 @@ Result<OutputCheck> check_output(const Tensor& t, std::span<const std::byte> mem
   const Region region = sample_region(t, options.seed, options.full_threshold);
   CUDABK_ASSIGN(std::vector<double> want, evaluate_reference(t, region, inputs));
   CUDABK_TRY(round_reference(t.type, want));
-  CUDABK_ASSIGN(const std::vector<double> got, read_region(t, memory, region));
+  const auto read_row = [&](int64_t i1, int64_t i2, int64_t i3, std::span<double> row) {
+    return read_memory_row(t, memory, i1, i2, i3, 0, row);
+  };
+  CUDABK_ASSIGN(const std::vector<double> got, gather_region(t.ne[0], region, read_row));
   CompareOptions compare_options;
   compare_options.bound = options.bound;
   compare_options.row_length = static_cast<int64_t>(region.index[0].size());

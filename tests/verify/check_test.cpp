@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <set>
 
 #include "graph/init.h"
+#include "leaf_memory.h"
 #include "verify/verify.h"
 
 namespace cudabk::test {
@@ -49,15 +49,6 @@ TEST(Region, LargeResultsHaveEdgesAndRandomElements) {
   EXPECT_EQ(region.index, sample_region(t, 1).index);
   EXPECT_NE(region.index, sample_region(t, 2).index);
 }
-
-class LeafMemory final : public Values {
- public:
-  std::map<const Tensor*, std::vector<std::byte>> memory;
-  std::span<const std::byte> bytes(const Tensor& root) const override {
-    const auto found = memory.find(&root);
-    return found == memory.end() ? std::span<const std::byte>{} : std::span<const std::byte>(found->second);
-  }
-};
 
 // A product of 128 x 32 with k = 512; `device` starts as the right answer in f32.
 class CheckTest : public testing::Test {

@@ -46,7 +46,8 @@ void decode_q3_k(const uint8_t* b, float* y) {
   }
 }
 
-void decode_q4_k(const uint8_t* b, float* y) {
+// q4_k and q5_k: scales and mins at byte 4, then q5_k's fifth bits, then the low nibbles.
+void decode_with_mins(const uint8_t* b, const uint8_t* fifth_bits, const uint8_t* nibbles, float* y) {
   const float d = load_f16(b);
   const float dmin = load_f16(b + 2);
   for (int g = 0; g < 8; ++g) {
@@ -54,24 +55,14 @@ void decode_q4_k(const uint8_t* b, float* y) {
     const float scale = d * static_cast<float>(s.scale);
     const float min = dmin * static_cast<float>(s.min);
     for (int l = 0; l < 32; ++l) {
-      y[32 * g + l] = scale * static_cast<float>(nibble(b[16 + 32 * (g / 2) + l], g % 2)) - min;
+      const int fifth = fifth_bits == nullptr ? 0 : ((fifth_bits[l] >> g) & 1) << 4;
+      y[32 * g + l] = scale * static_cast<float>(nibble(nibbles[32 * (g / 2) + l], g % 2) | fifth) - min;
     }
   }
 }
 
-void decode_q5_k(const uint8_t* b, float* y) {
-  const float d = load_f16(b);
-  const float dmin = load_f16(b + 2);
-  for (int g = 0; g < 8; ++g) {
-    const ScaleMin s = unpack_scale_min(b + 4, g);
-    const float scale = d * static_cast<float>(s.scale);
-    const float min = dmin * static_cast<float>(s.min);
-    for (int l = 0; l < 32; ++l) {
-      const int code = nibble(b[48 + 32 * (g / 2) + l], g % 2) | ((b[16 + l] >> g) & 1) << 4;
-      y[32 * g + l] = scale * static_cast<float>(code) - min;
-    }
-  }
-}
+void decode_q4_k(const uint8_t* b, float* y) { decode_with_mins(b, nullptr, b + 16, y); }
+void decode_q5_k(const uint8_t* b, float* y) { decode_with_mins(b, b + 16, b + 48, y); }
 
 void decode_q6_k(const uint8_t* b, float* y) {
   const float d = load_f16(b + 208);
