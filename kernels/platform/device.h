@@ -57,6 +57,12 @@ __forceinline__ int dp4a_us(uint32_t a, int b, int c) {
   return d;
 }
 __forceinline__ uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) { return __byte_perm(a, b, selector); }
+// The compiler would make two instructions of two constants.
+__forceinline__ uint32_t and_or(uint32_t x, uint32_t mask, uint32_t bits) {
+  uint32_t r;
+  asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(r) : "r"(x), "r"(mask), "r"(bits));
+  return r;
+}
 __forceinline__ uint32_t funnel_shift_right(uint32_t lo, uint32_t hi, uint32_t n) { return __funnelshift_r(lo, hi, n); }
 
 // Math.

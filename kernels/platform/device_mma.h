@@ -28,6 +28,19 @@ __forceinline__ void mma_f16_16816(float (&d)[4], const uint32_t (&a)[4], const 
 #endif
 }
 
+// d = a * b + c.
+__forceinline__ void mma_f16_16816(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4]) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%10, %11, %12, %13};"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+#else
+  d[0] = c[0], d[1] = c[1], d[2] = c[2], d[3] = c[3];
+  mma_f16_16816(d, a, b);
+#endif
+}
+
 // 16 x 8 x 16, bf16 with f32 sums. A template, so that only a kernel that uses it needs sm_80. An assertion that begins
 // with "not applicable" tells `cudabk kernels build` that the variant is not for this architecture.
 template <int Arch = __CUDA_ARCH__>

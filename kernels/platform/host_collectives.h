@@ -84,6 +84,12 @@ inline bool warp_all(bool value) { return host::vote(value, host::Collective::kW
 inline void mma_f16_16816(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   host::accumulate(d, host::multiply(host::Collective::kMmaF16K16, a, 4, b, 2));
 }
+inline void mma_f16_16816(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4]) {
+  for (int i = 0; i < 4; ++i) {
+    d[i] = c[i];
+  }
+  mma_f16_16816(d, a, b);
+}
 inline void mma_bf16_16816(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   host::accumulate(d, host::multiply(host::Collective::kMmaBf16K16, a, 4, b, 2));
 }

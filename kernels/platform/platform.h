@@ -18,7 +18,8 @@
 //                 u32x4 {x,y,z,w}, f32x2, f32x4. store_streaming(T*, T);
 //                 store_whole(T*, T): one 4/8/16-byte store (a plain assignment may be split).
 // Integer         int dp4a(int a, int b, int c) s8 x s8; dp4a_us(uint32_t a, int b, int c) u8 x s8;
-//                 uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) (PRMT); funnel_shift_right(lo, hi, n)
+//                 uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) (PRMT); funnel_shift_right(lo, hi, n);
+//                 uint32_t and_or(uint32_t x, uint32_t mask, uint32_t bits): (x & mask) | bits in one instruction
 // Conversions     float to_float(f16|bf16); f16 to_f16(float); bf16 to_bf16(float) (nearest even);
 //                 uint32_t pack_f16(float lo, float hi), pack_bf16(float lo, float hi); int round_to_int(float)
 //                 (nearest even); float bits_to_float(uint32_t); uint32_t float_bits(float)
@@ -27,7 +28,8 @@
 //                 is_finite
 // Tensor cores    docs/adding-a-kernel.md has the fragment maps.
 //                 mma_f16_16816(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])   d += a * b
-//                 mma_bf16_16816(same), mma_f16_1688(float (&d)[4], const uint32_t (&a)[2], uint32_t b)
+//                 mma_f16_16816(d, a, b, const float (&c)[4])   d = a * b + c
+//                 mma_bf16_16816(d, a, b), mma_f16_1688(float (&d)[4], const uint32_t (&a)[2], uint32_t b)
 //                 mma_s8_16832(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
 //                 mma_s8_16816(int32_t (&d)[4], const uint32_t (&a)[2], uint32_t b), mma_s8_8816(int32_t (&d)[2], a, b)
 //                 ldmatrix_x4(uint32_t (&r)[4], const void* shared_row), ldmatrix_x2, ldmatrix_x1 and the same with

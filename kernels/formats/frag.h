@@ -1,0 +1,288 @@
+// Decoding of the `frag` layout (frag_shape.h) to fragments of m16n8k16 products.
+//
+// A fragment is four registers of two f16; register h + 2p of lane 4g + t, h, p in {0, 1}, holds row g + 8h, elements
+// 16j + 2t + 8p and the one after it, where j is the step of 16 in the tile. The codes come out as
+// 1024 + factor * code, exact in f16; factor depends on h and on the parity of j. The product's start value removes the
+// 1024 and the zero point (columns.h), the scale divides by the factor.
+//
+// Positions of a code in the lane's words, lowest bit; the odd element is 16 bits higher:
+//   4 bits   word j, bit 8p + 4h                      1 high bit on 4   word 0, bit b + 4h, b of place 2j + p
+//   2 bits   word j / 2, bit 8p + 4 (j % 2) + 2h      2 high bits on 4  word j / 2, bit 2 b + 4h, b of place 2(j % 2) +
+//   p 8 bits   word 2j + h, bit 8p                      1 high bit on 2   word 0, bit b + 4 (j % 2) + 2h, place j / 2 *
+//   2 + p tables   word j, nibble 4h + p + 2o, o = 1 for the odd element
+// The place of a high bit is chosen such that one shift brings it above the low bits of both rows.
+#pragma once
+
+#include "formats/frag_shape.h"
+#include "platform/platform.h"
+
+namespace cudabk {
+
+constexpr uint32_t kF16Magic = 0x64006400u;  // 1024, 1024
+
+constexpr float frag_factor(FragShape s, int parity, int h) {
+  if (s.codes != FragCodes::kLinear || s.low_bits == 8) {
+    return 1;
+  }
+  return s.low_bits == 4 ? (h == 0 ? 1.0f : 16.0f) : static_cast<float>(1 << (4 * parity + 2 * h));
+}
+
+// The tables as bytes, 128 added. Four entries per word.
+struct FragTable {
+  uint32_t words[4];
+};
+constexpr FragTable frag_table_of(const int (&v)[16]) {
+  FragTable t{};
+  for (int i = 0; i < 16; ++i) {
+    t.words[i / 4] |= static_cast<uint32_t>(v[i] + 128) << (i % 4 * 8);
+  }
+  return t;
+}
+constexpr FragTable frag_table(DType type) {
+  switch (type) {
+    case DType::iq4_nl:
+    case DType::iq4_xs:
+      return frag_table_of({-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113});
+    case DType::mxfp4:  // twice the e2m1 values
+      return frag_table_of({0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12});
+    case DType::iq3_xxs:  // index, then sign
+      return frag_table_of({4, 12, 20, 28, 36, 44, 52, 62, -4, -12, -20, -28, -36, -44, -52, -62});
+    case DType::iq2_xxs:
+    case DType::iq2_xs:
+    case DType::iq2_s:
+      return frag_table_of({8, 25, 43, 0, -8, -25, -43, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+    case DType::iq1_s:  // 8 (grid + delta): delta = 1/8, then -1/8
+    case DType::iq1_m:
+      return frag_table_of({-7, 1, 9, 0, -9, -1, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+    default:
+      return {};
+  }
+}
+
+// Where units are read from: the block's shared memory, or global memory that nobody writes.
+enum class FragMemory : uint8_t { kShared, kConstant };
+
+template <FragMemory Memory, class V>
+V read_frag(const uint8_t* p) {
+  if constexpr (Memory == FragMemory::kShared) {
+    return *reinterpret_cast<const V*>(p);
+  } else {
+    return load_streaming(reinterpret_cast<const V*>(p));
+  }
+}
+
+// ---- what a lane holds of one tile ----
+
+template <FragShape S>
+struct FragWords {
+  uint32_t low[S.low_words()];
+  uint32_t high[S.high_words() == 0 ? 1 : S.high_words()];
+};
+
+template <FragMemory Memory, int Words>
+void load_lane_words(const uint8_t* plane, int tile, uint32_t (&w)[Words]) {
+  const uint8_t* p = plane + (tile * kWarpSize + lane()) * 4 * Words;
+  if constexpr (Words == 1) {
+    w[0] = read_frag<Memory, uint32_t>(p);
+  } else if constexpr (Words == 2) {
+    const u32x2 v = read_frag<Memory, u32x2>(p);
+    w[0] = v.x, w[1] = v.y;
+  } else {
+    for (int i = 0; i < Words / 4; ++i) {  // 8 words: two pieces, so that a warp's access stays contiguous
+      const u32x4 v = read_frag<Memory, u32x4>(plane + ((tile * (Words / 4) + i) * kWarpSize + lane()) * 16);
+      w[4 * i] = v.x, w[4 * i + 1] = v.y, w[4 * i + 2] = v.z, w[4 * i + 3] = v.w;
+    }
+  }
+}
+
+template <FragShape S, FragMemory Memory>
+FragWords<S> load_frag_words(const uint8_t* unit, int tile) {
+  FragWords<S> w;
+  load_lane_words<Memory, S.low_words()>(unit, tile, w.low);
+  if constexpr (S.high_words() != 0) {
+    load_lane_words<Memory, S.high_words()>(unit + S.high_offset(), tile, w.high);
+  }
+  return w;
+}
+
+// ---- fragments of step j (0 .. 3) of the tile ----
+
+// A word with its bit `from` moved to bit `to`.
+template <int From, int To>
+uint32_t align_bit(uint32_t w) {
+  if constexpr (From >= To) {
+    return w >> (From - To);
+  } else {
+    return w << (To - From);
+  }
+}
+// Where the high bits of place i begin.
+constexpr int high_bit_start(int bits, int low_bits, int place) {
+  if (low_bits == 4 && bits == 1) {
+    return place % 4 + 8 * (place / 4);
+  }
+  return (low_bits == 4 ? 2 : 1) * (place % 2) + 8 * (place / 2);
+}
+
+template <FragShape S, int J>
+void linear_fragment(const FragWords<S>& w, uint32_t (&a)[4]) {
+  if constexpr (S.low_bits == 8) {
+    for (int h = 0; h < 2; ++h) {
+      a[h] = byte_perm(w.low[2 * J + h], kF16Magic, 0x5250);
+      a[h + 2] = byte_perm(w.low[2 * J + h], kF16Magic, 0x5351);
+    }
+    return;
+  }
+  constexpr uint32_t kMask = S.low_bits == 4 ? 0x000f000fu : 0x00030003u << (4 * (J % 2));
+  const uint32_t x = w.low[S.low_bits == 4 ? J : J / 2], y = x >> 8;
+  a[0] = and_or(x, kMask, kF16Magic);
+  a[1] = and_or(x, kMask << S.low_bits, kF16Magic);
+  a[2] = and_or(y, kMask, kF16Magic);
+  a[3] = and_or(y, kMask << S.low_bits, kF16Magic);
+  if constexpr (S.high_bits != 0) {
+    constexpr bool kPairs = S.low_bits == 4;
+    constexpr int kPlace = kPairs && S.high_bits == 1 ? 2 * J : (kPairs ? J % 2 * 2 : J / 2 * 2);
+    const uint32_t v = w.high[S.high_bits == 2 ? J / 2 : 0];
+    constexpr uint32_t kHigh = ((1u << S.high_bits) - 1) * 0x00010001u << (kPairs ? 4 : 2 + 4 * (J % 2));
+    const uint32_t z0 = align_bit<high_bit_start(S.high_bits, S.low_bits, kPlace), S.low_bits>(v);
+    const uint32_t z1 = align_bit<high_bit_start(S.high_bits, S.low_bits, kPlace + 1), S.low_bits>(v);
+    a[0] = and_or(z0, kHigh, a[0]);
+    a[1] = and_or(z0, kHigh << S.low_bits, a[1]);
+    a[2] = and_or(z1, kHigh, a[2]);
+    a[3] = and_or(z1, kHigh << S.low_bits, a[3]);
+  }
+}
+
+// The selected bytes of a table: nibbles 0 .. 3 of `selectors`.
+inline uint32_t look_up_8(const FragTable& t, uint32_t selectors) {
+  return byte_perm(t.words[0], t.words[1], selectors);
+}
+inline uint32_t look_up_16(const FragTable& t, uint32_t selectors, uint32_t choice) {
+  return byte_perm(byte_perm(t.words[0], t.words[1], selectors), byte_perm(t.words[2], t.words[3], selectors), choice);
+}
+
+template <DType T, int J>
+void table_fragment(const FragWords<frag_shape(T)>& w, uint32_t (&a)[4]) {
+  constexpr FragTable kTable = frag_table(T);
+  const uint32_t x = w.low[J];
+  uint32_t v[2];
+  if constexpr (frag_shape(T).codes == FragCodes::kTable8) {
+    v[0] = look_up_8(kTable, x);
+    v[1] = look_up_8(kTable, x >> 16);
+  } else {
+    const uint32_t s = x & 0x77777777u, choice = ((x >> 1) & 0x44444444u) | 0x32103210u;
+    v[0] = look_up_16(kTable, s, choice);
+    v[1] = look_up_16(kTable, s >> 16, choice >> 16);
+  }
+  for (int h = 0; h < 2; ++h) {
+    a[h] = byte_perm(v[h], kF16Magic, 0x5250);
+    a[h + 2] = byte_perm(v[h], kF16Magic, 0x5351);
+  }
+}
+
+template <DType T, int J>
+void frag_fragment(const FragWords<frag_shape(T)>& w, uint32_t (&a)[4]) {
+  if constexpr (frag_shape(T).codes == FragCodes::kLinear) {
+    linear_fragment<frag_shape(T), J>(w, a);
+  } else {
+    table_fragment<T, J>(w, a);
+  }
+}
+
+// ---- scales ----
+
+// The raw words of a row: of the whole k (d, dmin) and of the groups of a tile.
+template <FragShape S, FragMemory Memory>
+uint32_t load_row_words(const uint8_t* unit, int row) {
+  const uint8_t* p = unit + S.row_offset() + row * S.row_bytes();
+  if constexpr (S.row_bytes() == 4) {
+    return read_frag<Memory, uint32_t>(p);
+  } else if constexpr (S.row_bytes() == 2) {
+    return read_frag<Memory, uint16_t>(p);
+  } else {
+    return 0;
+  }
+}
+// The entries of one row: of all groups of a tile, or of the pair of groups number `pair` of the unit.
+template <FragMemory Memory, int Bytes>
+u32x2 read_entries(const uint8_t* p) {
+  if constexpr (Bytes == 8) {
+    return read_frag<Memory, u32x2>(p);
+  } else if constexpr (Bytes == 4) {
+    return {read_frag<Memory, uint32_t>(p), 0};
+  } else {
+    return {read_frag<Memory, uint16_t>(p), 0};
+  }
+}
+template <FragShape S, FragMemory Memory>
+u32x2 load_group_words(const uint8_t* unit, int tile, int row) {
+  return read_entries<Memory, S.group_bytes()>(unit + S.group_offset() + (tile * kFragRows + row) * S.group_bytes());
+}
+template <FragShape S, FragMemory Memory>
+u32x2 load_pair_words(const uint8_t* unit, int pair, int row) {
+  constexpr int kPairs = S.groups_per_tile() / 2, kBytes = S.group_bytes() / kPairs;
+  const int entry = ((pair / kPairs) * kFragRows + row) * kPairs + pair % kPairs;
+  return read_entries<Memory, kBytes>(unit + S.group_offset() + entry * kBytes);
+}
+
+inline float low_f16(uint32_t w) { return to_float(f16{static_cast<uint16_t>(w & 0xffff)}); }
+inline float high_f16(uint32_t w) { return to_float(f16{static_cast<uint16_t>(w >> 16)}); }
+
+// Byte I of a word times d, in two instructions: the byte goes into the mantissa of 32768; `bias` is
+// -d * (32768 + what is to be taken off the byte), exact for an f16 d and a bias below 512.
+constexpr float kByteMagic = 32768;
+template <int I>
+float scaled_byte(uint32_t word, float d, float bias) {
+  return fma_f(bits_to_float(byte_perm(word, 0x47000000u, 0x7404 | (I << 4))), d, bias);
+}
+
+// What the group entries of row h (0: g, 1: g + 8) are multiplied with, by parity of the group where groups of 16 have
+// different factors (frag_factor); the factor of row h itself is divided out at the end of the product.
+struct FragRowScale {
+  float d[2], d_bias[2];
+  float min, min_bias;  // divided by 1024, as start values hold 1024 times the sums
+};
+// Row h's common factor, and what is left of it for odd groups.
+constexpr float frag_row_factor(FragShape s, int h) { return s.unit / frag_factor(s, 0, h); }
+
+template <FragShape S, int H>
+FragRowScale row_scale(uint32_t words) {
+  constexpr float kOdd = frag_factor(S, 0, 0) / frag_factor(S, 1, 0);  // the same for both rows
+  constexpr float kTakenOff = S.scale == FragScale::kByte ? 128 : 0;
+  FragRowScale r{};
+  if constexpr (S.row_bytes() != 0) {
+    const float d = low_f16(words);
+    r.d[0] = d, r.d[1] = d * kOdd;
+    r.d_bias[0] = -(kByteMagic + kTakenOff) * d, r.d_bias[1] = -(kByteMagic + kTakenOff) * kOdd * d;
+  }
+  if constexpr (S.row_bytes() == 4) {
+    r.min = high_f16(words) * (1 / (1024 * frag_row_factor(S, H)));
+    r.min_bias = -kByteMagic * r.min;
+  }
+  return r;
+}
+
+// {scale, min} of group G (in the tile): value = row factor * (scale * (factor * (code - zero)) - 1024 min).
+template <FragShape S, int H, int G>
+f32x2 group_scale(u32x2 words, const FragRowScale& row) {
+  using enum FragScale;
+  constexpr int kParity = S.group == 16 ? G % 2 : 0;
+  if constexpr (S.scale == kHalf) {
+    return {G == 0 ? low_f16(words.x) : high_f16(words.x), 0.0f};
+  } else if constexpr (S.scale == kHalfMin) {  // the stored minimum is added
+    const uint32_t w = G == 0 ? words.x : words.y;
+    return {low_f16(w), high_f16(w) * (-1 / (1024 * frag_row_factor(S, H)))};
+  } else if constexpr (S.scale == kByte) {  // stored with 128 added
+    return {scaled_byte<G>(words.x, row.d[kParity], row.d_bias[kParity]), 0.0f};
+  } else if constexpr (S.scale == kByteMin) {  // scales, then mins
+    return {scaled_byte<G>(words.x, row.d[0], row.d_bias[0]), scaled_byte<G + 2>(words.x, row.min, row.min_bias)};
+  } else if constexpr (S.scale == kNibbleMin) {
+    return {scaled_byte<G>(words.x & 0x0f0f0f0fu, row.d[kParity], row.d_bias[kParity]),
+            scaled_byte<G>((words.x >> 4) & 0x0f0f0f0fu, row.min, row.min_bias)};
+  } else {
+    const uint32_t e = words.x >> (8 * G) & 0xff;  // 2^(e - 128): half of it, the table holds doubles
+    return {bits_to_float(e > 1 ? (e - 1) << 23 : 0x00200000u << e), 0.0f};
+  }
+}
+
+}  // namespace cudabk

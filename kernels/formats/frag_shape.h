@@ -1,0 +1,126 @@
+// The `frag` layout of weights: codes in the order in which tensor cores take them. Plain C++, read by kernels and by
+// lowering.
+//
+// A *strip* is 16 rows; a *unit* is a strip x 256 elements of k; a *tile* is a quarter of a unit, 64 elements. Units of
+// a strip follow each other along k, strips along m; rows are padded to 16 and k to 256 with codes and scales of zero.
+// A unit is [low plane][high plane][group scales][row scales]:
+//   planes        [tile][lane][words]: the words of lane 4g + t hold codes of rows g and g + 8, see frag.h
+//   group scales  [tile][16 rows][bytes]: one entry per group of 16 or 32 elements
+//   row scales    [16 rows][bytes]
+#pragma once
+
+#include "formats/dtypes.h"
+
+namespace cudabk {
+
+enum class FragCodes : uint8_t {
+  kLinear,   // value = code - zero
+  kTable8,   // value = one of 8 small integers
+  kTable16,  // value = one of 16 small integers
+};
+
+enum class FragScale : uint8_t {
+  kHalf,       // f16 d per group
+  kHalfMin,    // f16 d and f16 min per group
+  kByte,       // s8 per group, f16 d per row
+  kByteMin,    // u8 scale and u8 min per group, f16 d and f16 dmin per row
+  kNibbleMin,  // u4 scale and u4 min per group in a byte, f16 d and f16 dmin per row
+  kExponent,   // e8m0 per group
+};
+
+struct FragShape {
+  int low_bits = 0, high_bits = 0;  // of a code: planes of 2, 4 or 8 and of 0, 1 or 2 bits; 0 0: no such layout
+  int group = 32;                   // elements that share a scale: 16 or 32
+  FragCodes codes = FragCodes::kLinear;
+  FragScale scale = FragScale::kHalf;
+  float zero = 0;
+  float unit = 1;  // value = unit * scale * (code - zero) - min; a power of two
+
+  constexpr bool exists() const { return low_bits != 0; }
+  constexpr int groups_per_tile() const { return 64 / group; }
+  constexpr int low_words() const { return low_bits; }  // of a lane and tile: 16 rows x 64 / 32 lanes x bits / 32
+  constexpr int high_words() const { return high_bits; }
+  constexpr int group_bytes() const {  // of a row and tile
+    switch (scale) {
+      case FragScale::kHalf:
+        return 2 * groups_per_tile();
+      case FragScale::kHalfMin:
+        return 4 * groups_per_tile();
+      case FragScale::kByteMin:
+        return 2 * groups_per_tile();
+      default:
+        return groups_per_tile();
+    }
+  }
+  constexpr int row_bytes() const {
+    switch (scale) {
+      case FragScale::kByte:
+        return 2;
+      case FragScale::kByteMin:
+      case FragScale::kNibbleMin:
+        return 4;
+      default:
+        return 0;
+    }
+  }
+  constexpr bool has_min() const {
+    return scale == FragScale::kHalfMin || scale == FragScale::kByteMin || scale == FragScale::kNibbleMin;
+  }
+  // Offsets in a unit, bytes.
+  constexpr int high_offset() const { return 4 * 32 * 4 * low_words(); }
+  constexpr int group_offset() const { return high_offset() + 4 * 32 * 4 * high_words(); }
+  constexpr int row_offset() const { return group_offset() + 4 * 16 * group_bytes(); }
+  constexpr int unit_bytes() const { return row_offset() + 16 * row_bytes(); }
+};
+
+constexpr int kFragRows = 16, kFragDepth = 256;  // of a unit
+
+constexpr FragShape frag_shape(DType type) {
+  using enum FragCodes;
+  using enum FragScale;
+  switch (type) {
+    case DType::q4_0:
+      return {4, 0, 32, kLinear, kHalf, 8};
+    case DType::q4_1:
+      return {4, 0, 32, kLinear, kHalfMin, 0};
+    case DType::q5_0:
+      return {4, 1, 32, kLinear, kHalf, 16};
+    case DType::q5_1:
+      return {4, 1, 32, kLinear, kHalfMin, 0};
+    case DType::q8_0:
+      return {8, 0, 32, kLinear, kHalf, 128};
+    case DType::q2_K:
+      return {2, 0, 16, kLinear, kNibbleMin, 0};
+    case DType::q3_K:
+      return {2, 1, 16, kLinear, kByte, 4};
+    case DType::q4_K:
+      return {4, 0, 32, kLinear, kByteMin, 0};
+    case DType::q5_K:
+      return {4, 1, 32, kLinear, kByteMin, 0};
+    case DType::q6_K:
+      return {4, 2, 16, kLinear, kByte, 32};
+    case DType::iq3_s:
+      return {4, 0, 32, kLinear, kByte, 7.5f, 2};
+    case DType::iq4_nl:
+      return {4, 0, 32, kTable16, kHalf, 128};
+    case DType::iq4_xs:
+      return {4, 0, 32, kTable16, kByte, 128};
+    case DType::mxfp4:
+      return {4, 0, 32, kTable16, kExponent, 128};
+    case DType::iq3_xxs:
+      return {4, 0, 32, kTable16, kByte, 128, 0.25f};
+    case DType::iq2_xxs:
+      return {4, 0, 32, kTable8, kByte, 128, 0.125f};
+    case DType::iq2_xs:
+    case DType::iq2_s:
+      return {4, 0, 16, kTable8, kByte, 128, 0.125f};
+    case DType::iq1_s:
+      return {4, 0, 32, kTable8, kByte, 128, 0.125f};
+    case DType::iq1_m:
+      return {4, 0, 16, kTable8, kByte, 128, 0.125f};
+    default:
+      return {};
+  }
+}
+
+}  // namespace cudabk

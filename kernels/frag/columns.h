@@ -1,0 +1,123 @@
+// Packs activations for frag products (args.h): f16 under a power of two per column and unit that keeps any f32 in
+// range, in fragment order, with the start values of the products.
+#pragma once
+
+#include "frag/args.h"
+#include "platform/platform.h"
+
+namespace cudabk {
+
+constexpr int kPackWarps = 4;  // of a block
+
+// The pair of floats i (0 .. 3) of lane t in a step of 32, zeros past k.
+template <bool Vector>
+f32x2 column_pair(const float* row, int step, int t, int i, int k) {
+  const int at = 32 * step + 2 * t + 8 * i;
+  if constexpr (Vector) {
+    return at < k ? load_fresh(reinterpret_cast<const f32x2*>(row + at)) : f32x2{0, 0};
+  } else {
+    return {at < k ? load_fresh(row + at) : 0.0f, at + 1 < k ? load_fresh(row + at + 1) : 0.0f};
+  }
+}
+
+inline float warp_max(float v) {
+  for (int mask = kWarpSize / 2; mask > 0; mask /= 2) {
+    v = max_f(v, shuffle_xor(v, mask));
+  }
+  return v;
+}
+
+// A power of two s with largest * s in [2^14, 2^15); 1 for zero and for what is not finite.
+inline float column_factor(float largest) {
+  const uint32_t exponent = float_bits(largest) >> 23;
+  if (exponent == 0 || exponent == 255) {
+    return 1.0f;
+  }
+  const int wanted = 127 + 14 + 127 - static_cast<int>(exponent);
+  return bits_to_float(static_cast<uint32_t>(wanted > 253 ? 253 : wanted) << 23);
+}
+
+// One step of 32 of a column, by four lanes.
+template <int Group>
+void pack_step(const PackColumnsArgs& a, uint8_t* tile, int col, int step, int t, const f32x2 (&pairs)[4],
+               float factor) {
+  uint8_t* unit = tile + static_cast<int64_t>(step / 8) * column_unit_bytes(Group);
+  uint32_t words[4];
+  float sum[2] = {0, 0};  // of the step's two halves
+  for (int i = 0; i < 4; ++i) {
+    words[i] = pack_f16(pairs[i].x * factor, pairs[i].y * factor);
+    sum[i / 2] +=
+        to_float(f16{static_cast<uint16_t>(words[i] & 0xffff)}) + to_float(f16{static_cast<uint16_t>(words[i] >> 16)});
+  }
+  store_whole(reinterpret_cast<u32x4*>(unit + step % 8 * kColumnStepBytes + (col % 8 * 4 + t) * 16),
+              u32x4{words[0], words[1], words[2], words[3]});
+  for (int half = 0; half < 2; ++half) {
+    sum[half] += shuffle_xor(sum[half], 1);
+    sum[half] += shuffle_xor(sum[half], 2);
+  }
+  // Lanes t = 0 .. 3 write the start values of (half t / 2, h = t % 2); groups of 32 need two lanes.
+  const int half = t / 2, h = t % 2;
+  if (Group == 16 || half == 0) {
+    const int group = Group == 16 ? 2 * (step % 8) + half : step % 8;
+    const float total = Group == 16 ? (half == 0 ? sum[0] : sum[1]) : sum[0] + sum[1];
+    const float zero = Group == 16 && half == 1 ? (h == 0 ? a.zero[2] : a.zero[3]) : (h == 0 ? a.zero[0] : a.zero[1]);
+    auto* start = reinterpret_cast<float*>(unit + kColumnDataBytes);
+    start[(group * 4 + col % 8 / 2) * 4 + 2 * h + col % 2] = -zero * total;
+  }
+}
+
+// The pairs of this lane's part of a unit: lane 4 * step + t.
+template <bool Vector>
+void load_unit(const float* row, int unit, int k, f32x2 (&pairs)[4]) {
+  for (int i = 0; i < 4; ++i) {
+    pairs[i] = column_pair<Vector>(row, unit * 8 + lane() / 4, lane() % 4, i, k);
+  }
+}
+inline float largest_of(const f32x2 (&pairs)[4]) {
+  float largest = 0;
+  for (int i = 0; i < 4; ++i) {
+    largest = max_f(largest, max_f(abs_f(pairs[i].x), abs_f(pairs[i].y)));
+  }
+  return largest;
+}
+
+// A warp packs one unit of a column.
+template <int Group>
+void pack_unit(const PackColumnsArgs& a, uint8_t* tile, int col, int unit, const f32x2 (&pairs)[4], float factor) {
+  pack_step<Group>(a, tile, col, unit * 8 + lane() / 4, lane() % 4, pairs, factor);
+  if (lane() == 0) {
+    auto* scale = reinterpret_cast<float*>(tile + static_cast<int64_t>(unit) * column_unit_bytes(Group) +
+                                           kColumnDataBytes + column_start_bytes(Group));
+    scale[col % 8] = divide(1.0f, factor);
+  }
+}
+
+struct ColumnPlace {
+  const float* row;
+  uint8_t* tile;
+};
+template <int Group>
+ColumnPlace column_place(const PackColumnsArgs& a, int col, int batch, int units) {
+  const int tiles = (a.n + 7) / 8;
+  return {reinterpret_cast<const float*>(a.x + col * a.nb1 + batch % a.b2 * a.nb2 + batch / a.b2 * a.nb3),
+          a.units + (static_cast<int64_t>(batch) * tiles + col / 8) * units * column_unit_bytes(Group)};
+}
+
+// Every unit has its own scale: a warp per unit. Vector: rows start on multiples of 8 bytes, k is even.
+// grid: x = ceil(units / kPackWarps), y = n, z = batch (both looped).
+template <int Group, bool Vector>
+KERNEL(pack_units, kPackWarps* kWarpSize)(PackColumnsArgs a) {
+  allow_next_kernel();
+  wait_for_previous_kernel();
+  const int units = (a.k + kFragDepth - 1) / kFragDepth, unit = block_x() * kPackWarps + warp();
+  for (int batch = block_z(); batch < a.batch; batch += grid_z()) {
+    for (int col = block_y(); col < a.n && unit < units; col += grid_y()) {
+      const ColumnPlace place = column_place<Group>(a, col, batch, units);
+      f32x2 pairs[4];
+      load_unit<Vector>(place.row, unit, a.k, pairs);
+      pack_unit<Group>(a, place.tile, col, unit, pairs, column_factor(warp_max(largest_of(pairs))));
+    }
+  }
+}
+
+}  // namespace cudabk

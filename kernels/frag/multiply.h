@@ -1,0 +1,108 @@
+// Arithmetic of frag products: one step of 32 elements of k, Strips strips of weights times the columns of a block.
+#pragma once
+
+#include "formats/frag.h"
+#include "frag/args.h"
+
+namespace cudabk {
+
+// What a lane holds of one tile of a strip: codes, and the group entries of rows g and g + 8.
+template <FragShape S>
+struct FragTile {
+  FragWords<S> words;
+  u32x2 groups[2];
+
+  template <FragMemory Memory>
+  void load(const uint8_t* unit, int tile) {
+    words = load_frag_words<S, Memory>(unit, tile);
+    groups[0] = load_group_words<S, Memory>(unit, tile, lane() / 4);
+    groups[1] = load_group_words<S, Memory>(unit, tile, lane() / 4 + 8);
+  }
+};
+
+struct FragRows {
+  FragRowScale scale[2];  // of rows g and g + 8
+};
+template <FragShape S>
+FragRows frag_rows(uint32_t row, uint32_t row_below) {
+  return {{row_scale<S, 0>(row), row_scale<S, 1>(row_below)}};
+}
+
+struct FragScales {
+  f32x2 of[2];  // {scale, min} of rows g and g + 8
+};
+template <FragShape S, int G>
+FragScales frag_scales(const FragTile<S>& tile, const FragRows& rows) {
+  return {{group_scale<S, 0, G>(tile.groups[0], rows.scale[0]), group_scale<S, 1, G>(tile.groups[1], rows.scale[1])}};
+}
+
+template <FragShape S>
+void add_scaled(float (&sum)[4], const float (&part)[4], const float (&start)[4], const FragScales& s) {
+  for (int i = 0; i < 4; ++i) {
+    sum[i] = fma_f(s.of[i / 2].x, part[i], sum[i]);
+    if constexpr (S.has_min()) {
+      sum[i] = fma_f(s.of[i / 2].y, start[i], sum[i]);
+    }
+  }
+}
+
+// The step's second operand of one column tile: registers of both steps of 16, and the start values of its groups.
+template <FragShape S>
+struct ColumnStep {
+  static constexpr int kGroups = 32 / S.group;
+  uint32_t b[2][2];
+  float start[kGroups][4];
+
+  void set(u32x4 words, const f32x4 (&starts)[kGroups]) {
+    b[0][0] = words.x, b[0][1] = words.y, b[1][0] = words.z, b[1][1] = words.w;
+    for (int i = 0; i < kGroups; ++i) {
+      start[i][0] = starts[i].x, start[i][1] = starts[i].y, start[i][2] = starts[i].z, start[i][3] = starts[i].w;
+    }
+  }
+};
+
+// Step of 32 number Step (0, 1) of a tile, decoded.
+template <DType T, int Step>
+struct FragStep {
+  static constexpr FragShape S = frag_shape(T);
+  static constexpr int kGroups = 32 / S.group;
+  uint32_t a[2][4];
+  FragScales scales[kGroups];
+
+  void decode(const FragTile<S>& tile, const FragRows& rows) {
+    frag_fragment<T, 2 * Step>(tile.words, a[0]);
+    frag_fragment<T, 2 * Step + 1>(tile.words, a[1]);
+    scales[0] = frag_scales<S, Step * kGroups>(tile, rows);
+    if constexpr (kGroups == 2) {
+      scales[1] = frag_scales<S, 2 * Step + 1>(tile, rows);
+    }
+  }
+};
+
+// The step times one column tile. First products of all strips, then second ones, so that none waits for its own.
+template <DType T, int Step, int Strips>
+void multiply_step(float (&sum)[Strips][4], const FragStep<T, Step> (&steps)[Strips],
+                   const ColumnStep<frag_shape(T)>& x) {
+  constexpr FragShape S = frag_shape(T);
+  constexpr int kGroups = 32 / S.group;
+  float part[Strips][2][4];
+  for (int s = 0; s < Strips; ++s) {
+    mma_f16_16816(part[s][0], steps[s].a[0], x.b[0], x.start[0]);
+    if constexpr (kGroups == 2) {
+      mma_f16_16816(part[s][1], steps[s].a[1], x.b[1], x.start[1]);
+    }
+  }
+  for (int s = 0; s < Strips; ++s) {
+    if constexpr (kGroups == 1) {
+      mma_f16_16816(part[s][1], steps[s].a[1], x.b[1], part[s][0]);
+    }
+  }
+  for (int s = 0; s < Strips; ++s) {
+    add_scaled<S>(sum[s], part[s][2 - kGroups], x.start[0], steps[s].scales[0]);
+    if constexpr (kGroups == 2) {
+      add_scaled<S>(sum[s], part[s][1], x.start[1], steps[s].scales[kGroups - 1]);
+    }
+  }
+}
+
+}  // namespace cudabk

@@ -1,0 +1,85 @@
+// Frag weights times 1, 2 or 4 columns: a product has 8 columns, so each of ours takes 8 / Cols of them, one per scale
+// group. Column i of the product belongs to our column i / kGroups and to group i % kGroups of a *period* of kGroups
+// groups; its activations are nothing outside that group. So codes accumulate over the whole period, and each lane
+// scales only the two groups whose sums it holds.
+#pragma once
+
+#include "frag/multiply.h"
+#include "platform/platform.h"
+
+namespace cudabk {
+
+template <FragShape S, int Cols>
+struct Period {
+  static constexpr int kGroups = 8 / Cols, kSteps = kGroups * S.group / 16;  // steps of 16
+  static constexpr int kCount = kFragDepth / S.group / kGroups;              // in a unit
+  static constexpr int kWords = S.group / 8;  // registers of activations: 2 per step of 16
+
+  // This lane as a column of the second operand, and as the holder of columns 2t and 2t + 1 of the result.
+  static int operand_column() { return lane() / 4 / kGroups; }
+  static int operand_group() { return lane() / 4 % kGroups; }
+  static int result_column() { return lane() % 4 * 2 / kGroups; }
+  static int result_group() { return lane() % 4 * 2 % kGroups; }
+};
+
+// The activations of one period.
+template <FragShape S, int Cols>
+struct PeriodColumns {
+  using P = Period<S, Cols>;
+  uint32_t words[P::kWords];
+  float start[4];  // of groups result_group() and the next, rows g; then rows g + 8
+
+  void load(const uint8_t* unit, int period) {
+    const int group = period * P::kGroups + P::operand_group(), place = P::operand_column() * 4 + lane() % 4;
+    const uint8_t* p = unit + group * S.group / 32 * kColumnStepBytes + place * 16;
+    if constexpr (S.group == 32) {
+      const u32x4 v = load_fresh(reinterpret_cast<const u32x4*>(p));
+      words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+    } else {
+      const u32x2 v = load_fresh(reinterpret_cast<const u32x2*>(p + group % 2 * 8));
+      words[0] = v.x, words[1] = v.y;
+    }
+    const int column = P::result_column();
+    const auto* starts = reinterpret_cast<const float*>(unit + kColumnDataBytes) +
+                         (period * P::kGroups + P::result_group()) * 16 + column / 2 * 4 + column % 2;
+    start[0] = load_fresh(starts), start[1] = load_fresh(starts + 16);
+    start[2] = load_fresh(starts + 2), start[3] = load_fresh(starts + 18);
+  }
+};
+
+// Steps [Step, Step + Count) of 16, all of one period, counted in the unit.
+template <DType T, int Cols, int Step, int Count>
+void multiply_steps(float (&acc)[2][4], const FragWords<frag_shape(T)> (&tiles)[4],
+                    const PeriodColumns<frag_shape(T), Cols>& x, const uint32_t (&masks)[8 / Cols]) {
+  if constexpr (Count > 0) {
+    constexpr FragShape S = frag_shape(T);
+    constexpr int kGroup = Step * 16 / S.group % (8 / Cols), kWord = S.group == 32 ? Step % 2 * 2 : 0;
+    uint32_t a[4];
+    frag_fragment<T, Step % 4>(tiles[Step / 4], a);
+    const uint32_t b[2] = {x.words[kWord] & masks[kGroup], x.words[kWord + 1] & masks[kGroup]};
+    mma_f16_16816(acc[Step % 2], a, b, acc[Step % 2]);
+    multiply_steps<T, Cols, Step + 1, Count - 1>(acc, tiles, x, masks);
+  }
+}
+
+// sum[h] of row g + 8h: the period's part of our column result_column(), still spread over lanes.
+template <DType T, int Cols, int Index>
+void multiply_period(float (&sum)[2], const FragWords<frag_shape(T)> (&tiles)[4], const u32x2 (&entries)[2],
+                     const FragRows& rows, const PeriodColumns<frag_shape(T), Cols>& x,
+                     const uint32_t (&masks)[8 / Cols]) {
+  constexpr FragShape S = frag_shape(T);
+  constexpr int kSteps = Period<S, Cols>::kSteps;
+  float acc[2][4] = {{x.start[0], x.start[1], x.start[2], x.start[3]}, {0, 0, 0, 0}};
+  multiply_steps<T, Cols, Index * kSteps, kSteps>(acc, tiles, x, masks);
+  const FragScales scales[2] = {
+      {{group_scale<S, 0, 0>(entries[0], rows.scale[0]), group_scale<S, 1, 0>(entries[1], rows.scale[1])}},
+      {{group_scale<S, 0, 1>(entries[0], rows.scale[0]), group_scale<S, 1, 1>(entries[1], rows.scale[1])}}};
+  for (int i = 0; i < 4; ++i) {
+    sum[i / 2] = fma_f(scales[i % 2].of[i / 2].x, acc[0][i] + acc[1][i], sum[i / 2]);
+    if constexpr (S.has_min()) {
+      sum[i / 2] = fma_f(scales[i % 2].of[i / 2].y, x.start[i], sum[i / 2]);
+    }
+  }
+}
+
+}  // namespace cudabk
