@@ -58,6 +58,7 @@ __forceinline__ int dp4a_us(uint32_t a, int b, int c) {
 }
 __forceinline__ uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) { return __byte_perm(a, b, selector); }
 __forceinline__ uint32_t funnel_shift_right(uint32_t lo, uint32_t hi, uint32_t n) { return __funnelshift_r(lo, hi, n); }
+__forceinline__ uint32_t count_bits(uint32_t v) { return static_cast<uint32_t>(__popc(static_cast<int>(v))); }
 
 // Math.
 __forceinline__ float abs_f(float v) { return fabsf(v); }

@@ -18,7 +18,8 @@
 //                 u32x4 {x,y,z,w}, f32x2, f32x4. store_streaming(T*, T);
 //                 store_whole(T*, T): one 4/8/16-byte store (a plain assignment may be split).
 // Integer         int dp4a(int a, int b, int c) s8 x s8; dp4a_us(uint32_t a, int b, int c) u8 x s8;
-//                 uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) (PRMT); funnel_shift_right(lo, hi, n)
+//                 uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) (PRMT); funnel_shift_right(lo, hi, n);
+//                 uint32_t count_bits(uint32_t): how many are set
 // Conversions     float to_float(f16|bf16); f16 to_f16(float); bf16 to_bf16(float) (nearest even);
 //                 uint32_t pack_f16(float lo, float hi), pack_bf16(float lo, float hi); int round_to_int(float)
 //                 (nearest even); float bits_to_float(uint32_t); uint32_t float_bits(float)
