@@ -17,15 +17,13 @@ requires(T == DType::iq2_xs) struct Format<T> {
   // Part g: 32 elements from 32g on, two scales.
   struct Slice {
     uint32_t octets[2];  // two codes each
-    uint32_t scales;
-    float d;
+    uint32_t tail;       // d, then the scales
   };
 
   static Slice load(const uint8_t* block, int part) {
     const uint8_t* codes = block + 2 + 8 * part;
     return {{load_word_2aligned(codes), load_word_2aligned(codes + 4)},
-            load_readonly(block + 66 + part),
-            to_float(load_half(block))};
+            load_half_below(block, load_readonly(block + 66 + part))};
   }
   static int run_offset(int part, int run) { return part * 32 + run * 16; }
   static ChunkPlace place(int chunk) { return {chunk / 2, chunk % 2}; }
@@ -39,7 +37,7 @@ requires(T == DType::iq2_xs) struct Format<T> {
     return c;
   }
   static f32x2 scale(const Slice& s, int /*part*/, int run) {
-    return {s.d * static_cast<float>(2 * ((s.scales >> (4 * run)) & 15) + 1) * 0.125f, 0.0f};
+    return {low_f16(s.tail) * static_cast<float>(2 * ((s.tail >> (16 + 4 * run)) & 15) + 1) * 0.125f, 0.0f};
   }
 };
 
