@@ -1,7 +1,23 @@
 // Every weight format that has a device decoder.
 #pragma once
 
+#include "formats/iq1_m.h"
+#include "formats/iq1_s.h"
+#include "formats/iq2_s.h"
+#include "formats/iq2_xs.h"
+#include "formats/iq2_xxs.h"
+#include "formats/iq3_s.h"
+#include "formats/iq3_xxs.h"
+#include "formats/iq4_nl.h"
+#include "formats/iq4_xs.h"
+#include "formats/mxfp4.h"
+#include "formats/q2_K.h"
+#include "formats/q3_K.h"
 #include "formats/q4_0.h"
+#include "formats/q4_1.h"
 #include "formats/q4_K.h"
+#include "formats/q5_0.h"
+#include "formats/q5_1.h"
+#include "formats/q5_K.h"
 #include "formats/q6_K.h"
 #include "formats/q8_0.h"

@@ -64,6 +64,7 @@ __forceinline__ uint32_t and_or(uint32_t x, uint32_t mask, uint32_t bits) {
   return r;
 }
 __forceinline__ uint32_t funnel_shift_right(uint32_t lo, uint32_t hi, uint32_t n) { return __funnelshift_r(lo, hi, n); }
+__forceinline__ uint32_t count_bits(uint32_t v) { return static_cast<uint32_t>(__popc(static_cast<int>(v))); }
 
 // Math.
 __forceinline__ float abs_f(float v) { return fabsf(v); }

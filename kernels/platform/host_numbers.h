@@ -107,6 +107,7 @@ inline uint32_t and_or(uint32_t x, uint32_t mask, uint32_t bits) { return (x & m
 inline uint32_t funnel_shift_right(uint32_t lo, uint32_t hi, uint32_t n) {
   return static_cast<uint32_t>((uint64_t{hi} << 32 | lo) >> (n & 31));
 }
+inline uint32_t count_bits(uint32_t v) { return static_cast<uint32_t>(std::popcount(v)); }
 
 // Computed in double: differs from a fused operation only where rounding twice does.
 inline float fma_f(float a, float b, float c) { return static_cast<float>(static_cast<double>(a) * b + c); }

@@ -20,6 +20,7 @@
 // Integer         int dp4a(int a, int b, int c) s8 x s8; dp4a_us(uint32_t a, int b, int c) u8 x s8;
 //                 uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) (PRMT); funnel_shift_right(lo, hi, n);
 //                 uint32_t and_or(uint32_t x, uint32_t mask, uint32_t bits): (x & mask) | bits in one instruction
+//                 uint32_t count_bits(uint32_t): how many are set
 // Conversions     float to_float(f16|bf16); f16 to_f16(float); bf16 to_bf16(float) (nearest even);
 //                 uint32_t pack_f16(float lo, float hi), pack_bf16(float lo, float hi); int round_to_int(float)
 //                 (nearest even); float bits_to_float(uint32_t); uint32_t float_bits(float)

@@ -148,6 +148,7 @@ KERNEL(probe_values, Threads)(ProbeValuesArgs p) {
       static_cast<uint32_t>(dp4a_us(u, static_cast<int>(v), -7)),
       byte_perm(u, v, u & 0x7777u),
       funnel_shift_right(u, v, 5),
+      count_bits(u),
       f16x2_fma(hx, hy, hx),
       f16x2_mul(hx, hy),
       f16x2_add(hx, hy),

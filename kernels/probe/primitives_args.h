@@ -29,7 +29,7 @@ struct ProbeMoveArgs {
   int valid;  // threads that copy; the others leave zeros
 };
 
-constexpr int kProbeValueCount = 26;  // results per element of probe_values
+constexpr int kProbeValueCount = 27;  // results per element of probe_values
 
 struct ProbeValuesArgs {
   const float* x;     // [count]

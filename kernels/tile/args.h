@@ -1,7 +1,7 @@
 // Tensor-core tiles: weights (quantized or float) x many columns of bf16 activations.
 #pragma once
 
-#include "formats/dtypes.h"
+#include "formats/slices.h"
 #include "mmvq/args.h"
 
 namespace cudabk {
@@ -26,7 +26,7 @@ struct ReduceSplitsArgs {
 };
 
 // k elements per step: enough for whole slices of the type.
-constexpr int tile_k_step(DType weights) { return weights == DType::q6_K ? 128 : 64; }
+constexpr int tile_k_step(DType weights) { return slice_span(weights); }
 
 constexpr int kTileThreads = 128;
 constexpr int kTileStages = 2;

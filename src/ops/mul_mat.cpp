@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
+#include "formats/slices.h"
 #include "ops/mul_mat_cases.h"
 #include "ops/mul_mat_families.h"
 #include "ops/mul_mat_lowering.h"
@@ -12,10 +12,7 @@
 namespace cudabk {
 namespace {
 
-constexpr std::array kWeightTypes = {DType::f32,  DType::f16,  DType::bf16, DType::q4_0,
-                                     DType::q8_0, DType::q4_K, DType::q6_K};
-
-bool is_weight_type(DType t) { return std::find(kWeightTypes.begin(), kWeightTypes.end(), t) != kWeightTypes.end(); }
+bool is_weight_type(DType t) { return t == DType::f32 || t == DType::f16 || t == DType::bf16 || has_device_format(t); }
 
 class MulMat final : public OpDef {
  public:

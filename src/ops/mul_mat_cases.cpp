@@ -5,12 +5,22 @@
 #include <array>
 #include <initializer_list>
 
+#include "formats/slices.h"
 #include "ops/mul_mat.h"
 
 namespace cudabk {
 namespace {
 
-const std::vector<std::string> kTypes = {"f32", "f16", "bf16", "q4_0", "q8_0", "q4_K", "q6_K"};
+std::vector<std::string> weight_types() {
+  std::vector<std::string> names = {"f32", "f16", "bf16"};
+  for (const DTypeTraits& row : kDTypes) {
+    if (has_device_format(row.type)) {
+      names.emplace_back(row.name);
+    }
+  }
+  return names;
+}
+const std::vector<std::string> kTypes = weight_types();
 
 std::string value_or(const CaseParams& params, std::string_view name, std::string_view fallback) {
   std::string value = params.get(name);
@@ -63,10 +73,7 @@ CaseParams with(CaseParams c, std::initializer_list<std::pair<std::string_view, 
   return c;
 }
 
-bool is_float_name(std::string_view type) { return type == "f32" || type == "f16" || type == "bf16"; }
-int64_t block_of(std::string_view type) {
-  return is_float_name(type) ? 1 : type == "q4_0" || type == "q8_0" ? 32 : 256;
-}
+int64_t block_of(std::string_view type) { return block_elements(parse_dtype(type).value()); }
 
 // Shapes: odd and single rows, both sides of the vector and tile widths, one block of k and odd multiples.
 void add_shapes(std::string_view type, std::vector<CaseParams>& cases) {

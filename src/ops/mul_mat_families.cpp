@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "formats/slices.h"
 #include "ops/mul_mat.h"
 #include "tile/args.h"
 
 namespace cudabk {
 namespace {
 
-// Types that have device decoders (kernels/formats).
-bool has_device_format(DType t) { return t == DType::q4_0 || t == DType::q8_0 || t == DType::q4_K || t == DType::q6_K; }
 bool is_float_weight(DType t) { return t == DType::f32 || t == DType::f16 || t == DType::bf16; }
 
 DType weight_type(const Problem& p) {

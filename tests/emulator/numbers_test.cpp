@@ -173,6 +173,9 @@ TEST(Numbers, RoundingShiftsAndMath) {
   EXPECT_EQ(round_to_int(std::nanf("")), 0);
   EXPECT_EQ(funnel_shift_right(0x12345678u, 0x9abcdef0u, 8), 0xf0123456u);
   EXPECT_EQ(funnel_shift_right(0x12345678u, 0x9abcdef0u, 32), 0x12345678u);  // the count is taken modulo 32
+  EXPECT_EQ(count_bits(0), 0u);
+  EXPECT_EQ(count_bits(0x80000101u), 3u);
+  EXPECT_EQ(count_bits(0xffffffffu), 32u);
   const float nan = std::nanf(""), inf = std::numeric_limits<float>::infinity();
   EXPECT_EQ(max_f(nan, 1.0f), 1.0f);
   EXPECT_EQ(max_f(1.0f, nan), 1.0f);

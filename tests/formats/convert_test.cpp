@@ -72,12 +72,12 @@ std::vector<int> table(const std::string& name) {
   return nlohmann::json::parse(file).at("values").get<std::vector<int>>();
 }
 
-template <size_t N, class Value>
-void expect_grid(const char* name, const uint16_t (&grid)[N], int width, Value value) {
+template <int N, class Value>
+void expect_grid(const char* name, const Grid<N>& grid, int width, Value value) {
   const auto want = table(name);
-  ASSERT_EQ(want.size(), N * static_cast<size_t>(width)) << name;
+  ASSERT_EQ(want.size(), static_cast<size_t>(N * width)) << name;
   for (size_t i = 0; i < want.size(); ++i) {
-    ASSERT_EQ(value(grid[i / width], static_cast<int>(i) % width), want[i]) << name << " " << i;
+    ASSERT_EQ(value(grid[static_cast<uint32_t>(i) / width], static_cast<int>(i) % width), want[i]) << name << " " << i;
   }
 }
 

@@ -15,7 +15,7 @@ void write_octet_iq2(float scale, uint16_t entry, uint8_t signs, float* y) {
 }
 
 // Two quads make an octet of signs.
-void write_octet_iq3(float scale, const uint16_t (&entry)[2], const int8_t (&levels)[8], uint8_t signs, float* y) {
+void write_octet_iq3(float scale, const uint16_t (&entry)[2], const Levels<8>& levels, uint8_t signs, float* y) {
   for (int j = 0; j < 8; ++j) {
     y[j] = with_sign(scale * static_cast<float>(grid4(entry[j / 4], levels, j % 4)), signs, j);
   }
