@@ -59,13 +59,16 @@ constexpr FragTable frag_table(DType type) {
   }
 }
 
-// Where units are read from: the block's shared memory, or global memory that nobody writes.
-enum class FragMemory : uint8_t { kShared, kConstant };
+// Where units are read from: the block's shared memory, global memory that nobody writes, or that an earlier kernel
+// wrote.
+enum class FragMemory : uint8_t { kShared, kConstant, kWritten };
 
 template <FragMemory Memory, class V>
 V read_frag(const uint8_t* p) {
   if constexpr (Memory == FragMemory::kShared) {
     return *reinterpret_cast<const V*>(p);
+  } else if constexpr (Memory == FragMemory::kWritten) {
+    return load_fresh(reinterpret_cast<const V*>(p));
   } else {
     return load_streaming(reinterpret_cast<const V*>(p));
   }

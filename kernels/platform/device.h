@@ -5,7 +5,9 @@
 #include "platform/device_async.h"
 #include "platform/device_convert.h"
 #include "platform/device_memory.h"
+#include "platform/device_bulk.h"
 #include "platform/device_mma.h"
+#include "platform/device_wgmma.h"
 
 // Declares a kernel of `Threads` threads per block at most; KERNEL_MIN_BLOCKS also bounds registers so that this many
 // blocks fit on one SM.

@@ -1,0 +1,45 @@
+// Products of frag weights with many columns, by warp groups (sm_90a).
+#pragma once
+
+#include "formats/frag_shape.h"
+#include "mmvq/args.h"
+
+namespace cudabk {
+
+// Activations as f16, one power of two per column. Columns are taken in tiles of 8, k in tiles of 64:
+// [batch][ceil(n / 8)][k / 64][8 pieces of k][8 columns][8 halves]; zeros past k up to a multiple of 256.
+constexpr int kTileColumnsBytes = 1024;  // of 8 columns x 64 elements
+
+struct PackTilesArgs {
+  const uint8_t* x;  // f32 [k, n, b2, b3], rows dense; byte strides below
+  uint8_t* tiles;
+  float* scale;  // [batch][n]: what results of the column are multiplied with
+  int64_t nb1, nb2, nb3;
+  int32_t n, b2, batch, k;
+};
+
+struct FragTileArgs {
+  const uint8_t* weights;   // [A3][A2][strips][units][unit bytes]; strides of A2 and A3 below
+  const float* row_factor;  // [A3][A2][strips * 16]: a power of two per row that brings its values into f16's range
+  const uint8_t* x;         // PackTilesArgs::tiles
+  const float* x_scale;
+  float* dst;             // [m, n, batch] dense; with splits > 1: partial sums [splits][batch][n][m]
+  EpilogueArgs epilogue;  // applied when splits == 1
+  BatchArgs batch;
+  int64_t stride2, stride3;
+  int32_t m, n, units;
+  int32_t splits;  // parts of k, computed by different blocks
+};
+
+struct FragFactorsArgs {
+  const uint8_t* weights;  // [strips][units][unit bytes] of one slice
+  float* factors;          // [strips * 16]
+  int32_t units;
+};
+
+// Bytes of shared memory of a block: stages of one unit of all columns and strips, and two barriers each.
+constexpr int frag_tile_shared_bytes(FragShape s, int cols, int strips, int groups, int stages) {
+  return stages * (cols * 512 + groups * strips * 4 * s.unit_bytes() + 16);
+}
+
+}  // namespace cudabk
