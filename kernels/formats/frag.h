@@ -20,13 +20,6 @@ namespace cudabk {
 
 constexpr uint32_t kF16Magic = 0x64006400u;  // 1024, 1024
 
-constexpr float frag_factor(FragShape s, int parity, int h) {
-  if (s.codes != FragCodes::kLinear || s.low_bits == 8) {
-    return 1;
-  }
-  return s.low_bits == 4 ? (h == 0 ? 1.0f : 16.0f) : static_cast<float>(1 << (4 * parity + 2 * h));
-}
-
 // The tables as bytes, 128 added. Four entries per word.
 struct FragTable {
   uint32_t words[4];
