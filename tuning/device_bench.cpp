@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/layouts.h"
 #include "bench/replicas.h"
 #include "core/hash.h"
 #include "measure/cache_control.h"
@@ -60,6 +61,7 @@ class DeviceBench final : public ShapeBench {
     if (const Support s = case_.op->supports(*t, device_.info()); !s) {
       return unsupported(s.reason);
     }
+    choose_layouts(graph_, device_.info(), layouts());
     problem_ = case_.op->problem(*t);
     return success();
   }
@@ -114,6 +116,9 @@ class DeviceBench final : public ShapeBench {
   }
 
  private:
+  // The layout that the case gets, whatever the candidate.
+  PlanOptions layouts() const { return plan_options(profile_, {}); }
+
   struct Running {  // order of members: the backend's pool outlives the execution, that the timer
     Candidate candidate;
     std::unique_ptr<Backend> backend;
@@ -142,10 +147,11 @@ class DeviceBench final : public ShapeBench {
     if (replicas_ != nullptr) {
       return success();
     }
-    CUDABK_ASSIGN(const FootprintPlan footprint, case_footprint(device_, case_, CacheMode::kCold, kMaxCopies));
+    CUDABK_ASSIGN(const FootprintPlan footprint, case_footprint(device_, case_, CacheMode::kCold, kMaxCopies, layouts()));
     ReplicaOptions options;
     options.copies = static_cast<int>(footprint.copies);
     options.seed = seed_;
+    options.layouts = layouts();
     CUDABK_ASSIGN(replicas_, Replicas::create(device_, case_, options));
     return success();
   }
@@ -229,6 +235,7 @@ Result<std::string> candidate_code(Device& device, const OpDef& op, const Profil
                                    const Candidate& candidate) {
   Graph graph;
   CUDABK_TRY(op.build(graph, params));
+  choose_layouts(graph, device.info(), plan_options(profile, candidate));
   CUDABK_ASSIGN(const Plan plan, make_plan(graph, device.info(), plan_options(profile, candidate)));
   std::string hashes;
   for (const KernelKey& key : plan.kernels()) {

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 
+#include "backend/buffers.h"
 #include "backend/fusion.h"
+#include "backend/layouts.h"
+#include "ops/frag_weights.h"
 #include "tuning/device_bench.h"
 
 namespace cudabk {
@@ -41,6 +44,7 @@ class Explainer {
     plan_options.profile = &profile_;
     plan_options.fusion = options_.fusion;
     plan_options.disabled_rules = options_.no_fuse;
+    choose_layouts(graph_, device_.info(), plan_options);
     CUDABK_ASSIGN(const Plan plan, make_plan(graph_, device_.info(), plan_options));
     e_.target = std::string(op_.name());
     e_.params = params;
@@ -49,6 +53,7 @@ class Explainer {
     e_.profile_why = profile_.why;
     e_.profile_warnings = profile_.warnings;
     e_.scratch_bytes = plan.scratch_bytes;
+    add_layouts();
     e_.cost = op_.cost(*t);
     for (const ChoiceRecord& record : plan.choices) {
       add_choice(record, params);
@@ -62,6 +67,27 @@ class Explainer {
   }
 
  private:
+  void add_layouts() {
+    for (const auto& leaf : graph_.tensors()) {
+      if (leaf->usage != Usage::kWeights || leaf->op != kOpNone || !is_quantized(leaf->type)) {
+        continue;
+      }
+      ExplainedLayout layout{leaf->name, "raw", byte_size(*leaf), byte_size(*leaf), ""};
+      if (leaf->layout == WeightLayout::kFrag) {
+        layout.layout = "frag";
+        layout.stored_bytes = allocation_bytes(*leaf);
+      } else if (const Support s = frag_can_hold(*leaf, device_.info()); !s) {
+        layout.note = s.reason;
+      } else {
+        layout.note = fmt::format("the profile gives {} weights the raw layout", dtype_name(leaf->type));
+        if (leaf->layout_wish != LayoutWish::kAuto) {
+          layout.note = "asked for";
+        }
+      }
+      e_.layouts.push_back(std::move(layout));
+    }
+  }
+
   void add_choice(const ChoiceRecord& record, const CaseParams& params) {
     ExplainedChoice c;
     c.node = record.node >= 0 ? graph_.nodes()[static_cast<size_t>(record.node)]->name : std::string();

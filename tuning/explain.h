@@ -43,12 +43,20 @@ struct ExplainedLaunch {
   std::string report_note;             // why there is none
 };
 
+// Of one quantized weight tensor in memory.
+struct ExplainedLayout {
+  std::string tensor, layout;  // "weights", "frag"
+  int64_t raw_bytes = 0, stored_bytes = 0;
+  std::string note;  // why it is raw
+};
+
 struct Explanation {
   std::string target;  // "mul_mat"
   CaseParams params;
   DeviceInfo device;
   std::string profile_source, profile_why;
   std::vector<std::string> profile_warnings;
+  std::vector<ExplainedLayout> layouts;
   std::vector<ExplainedChoice> choices;
   std::vector<ExplainedLaunch> launches;
   int64_t scratch_bytes = 0;

@@ -13,19 +13,12 @@
 // The place of a high bit is chosen such that one shift brings it above the low bits of both rows.
 #pragma once
 
-#include "formats/frag_shape.h"
-#include "platform/platform.h"
+#include "formats/format.h"
+#include "formats/frag_place.h"
 
 namespace cudabk {
 
 constexpr uint32_t kF16Magic = 0x64006400u;  // 1024, 1024
-
-constexpr float frag_factor(FragShape s, int parity, int h) {
-  if (s.codes != FragCodes::kLinear || s.low_bits == 8) {
-    return 1;
-  }
-  return s.low_bits == 4 ? (h == 0 ? 1.0f : 16.0f) : static_cast<float>(1 << (4 * parity + 2 * h));
-}
 
 // The tables as bytes, 128 added. Four entries per word.
 struct FragTable {
@@ -119,14 +112,6 @@ uint32_t align_bit(uint32_t w) {
     return w << (To - From);
   }
 }
-// Where the high bits of place i begin.
-constexpr int high_bit_start(int bits, int low_bits, int place) {
-  if (low_bits == 4 && bits == 1) {
-    return place % 4 + 8 * (place / 4);
-  }
-  return (low_bits == 4 ? 2 : 1) * (place % 2) + 8 * (place / 2);
-}
-
 template <FragShape S, int J>
 void linear_fragment(const FragWords<S>& w, uint32_t (&a)[4]) {
   if constexpr (S.low_bits == 8) {
@@ -227,9 +212,6 @@ u32x2 load_pair_words(const uint8_t* unit, int pair, int row) {
   const int entry = ((pair / kPairs) * kFragRows + row) * kPairs + pair % kPairs;
   return read_entries<Memory, kBytes>(unit + S.group_offset() + entry * kBytes);
 }
-
-inline float low_f16(uint32_t w) { return to_float(f16{static_cast<uint16_t>(w & 0xffff)}); }
-inline float high_f16(uint32_t w) { return to_float(f16{static_cast<uint16_t>(w >> 16)}); }
 
 // Byte I of a word times d, in two instructions: the byte goes into the mantissa of 32768; `bias` is
 // -d * (32768 + what is to be taken off the byte), exact for an f16 d and a bias below 512.

@@ -33,6 +33,29 @@ struct FragArgs {
   int32_t m, n, units;
 };
 
+// Weights between the raw and the `frag` layout (frag/repack.h): slices of dense m x k matrices.
+struct RepackArgs {
+  const uint8_t* src;
+  uint8_t* dst;
+  int64_t row_bytes;  // of a raw row
+  int32_t m, units;   // of a slice: rows, units of k
+  int64_t count;      // units of all slices
+};
+
+struct DequantizeFragArgs {
+  const uint8_t* weights;     // [A3][A2][strips][units][unit bytes]; byte strides of A2 and A3 below
+  uint8_t* dst;               // [A3][A2][m][k] of the destination type, dense
+  int64_t stride2, stride3;
+  int32_t a2, m, k, units;
+  int64_t count;              // units of all slices
+};
+
+constexpr int kRepackThreads = 128;  // of a block, one warp per tile
+
+// Shared memory of blocks that decode a unit to elements of `bytes` bytes, rows padded against bank conflicts.
+constexpr int frag_tile_row_bytes(int bytes) { return 64 * bytes + 16; }
+constexpr int dequantize_frag_shared_bytes(int bytes) { return 4 * kFragRows * frag_tile_row_bytes(bytes); }
+
 // Shared memory of blocks that compute up to 8 columns, bytes.
 constexpr int frag_vector_shared_bytes(int warps) { return (warps - 1) * 32 * 8; }
 constexpr int frag_wide_shared_bytes(int warps, int strips) { return (warps - 1) * strips * 32 * 16; }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ops/frag_weights.h"
+
 namespace cudabk {
 namespace {
 
@@ -22,6 +24,9 @@ struct Slot {
 }  // namespace
 
 int64_t allocation_bytes(const Tensor& t) {
+  if (t.layout == WeightLayout::kFrag) {
+    return frag_tensor_bytes(t);
+  }
   int64_t bytes = byte_size(t);
   const int64_t rest = t.ne[0] % kPadElements;
   if (bytes > 0 && is_quantized(t.type) && rest != 0) {
@@ -62,6 +67,13 @@ Result<GraphBuffers> GraphBuffers::allocate(Device& device, const Graph& graph, 
     for (const Slot& s : slots[which]) {
       const DevicePtr address = target.ptr() + s.offset;
       buffers.bindings_.tensors[s.tensor->id] = address;
+      if (s.tensor->layout == WeightLayout::kFrag) {
+        if (buffers.repacker_ == nullptr) {
+          buffers.repacker_ = std::make_unique<Repacker>(device);
+        }
+        CUDABK_TRY(device.fill(address, 0, allocation_bytes(*s.tensor)));
+        continue;
+      }
       const int64_t tail = allocation_bytes(*s.tensor) - byte_size(*s.tensor);
       if (tail > 0) {
         CUDABK_TRY(device.fill(address + byte_size(*s.tensor), 0, tail));
@@ -76,12 +88,19 @@ Result<GraphBuffers> GraphBuffers::allocate(Device& device, const Graph& graph, 
 
 DevicePtr GraphBuffers::address(const Tensor& t) const { return bindings_.tensors[t.root().id] + t.view_offset; }
 
-Status GraphBuffers::upload(const Tensor& root, std::span<const std::byte> bytes) {
-  if (static_cast<int64_t>(bytes.size()) > byte_size(root)) {
+Status GraphBuffers::upload(const Tensor& root, std::span<const std::byte> bytes, int64_t offset) {
+  const auto size = static_cast<int64_t>(bytes.size());
+  if (offset < 0 || size > byte_size(root) - offset) {
     return internal_error(
-        fmt::format("upload of {} bytes into {} ({} bytes)", bytes.size(), describe(root), byte_size(root)));
+        fmt::format("upload of {} bytes at {} into {} ({} bytes)", size, offset, describe(root), byte_size(root)));
   }
-  return bytes.empty() ? success() : device_->upload(address(root), bytes.data(), static_cast<int64_t>(bytes.size()));
+  if (bytes.empty()) {
+    return success();
+  }
+  if (root.layout == WeightLayout::kFrag) {
+    return repacker_->upload(root, address(root), bytes, offset);
+  }
+  return device_->upload(address(root) + offset, bytes.data(), size);
 }
 
 Status GraphBuffers::download(const Tensor& root, std::span<std::byte> bytes) {
@@ -89,7 +108,13 @@ Status GraphBuffers::download(const Tensor& root, std::span<std::byte> bytes) {
     return internal_error(
         fmt::format("download of {} bytes from {} ({} bytes)", bytes.size(), describe(root), byte_size(root)));
   }
-  return bytes.empty() ? success() : device_->download(bytes.data(), address(root), static_cast<int64_t>(bytes.size()));
+  if (bytes.empty()) {
+    return success();
+  }
+  if (root.layout == WeightLayout::kFrag) {
+    return repacker_->download(root, address(root), bytes);
+  }
+  return device_->download(bytes.data(), address(root), static_cast<int64_t>(bytes.size()));
 }
 
 Status GraphBuffers::poison_results() {

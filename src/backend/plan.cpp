@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "backend/fusion.h"
+#include "ops/frag_weights.h"
 #include "ops/op_def.h"
 
 namespace cudabk {
@@ -46,7 +48,8 @@ class Planner final : public LowerContext {
   Result<Plan> run();
 
   const DeviceInfo& device() const override { return device_; }
-  BufferRef data(const Tensor& t) override { return {BufferRef::Kind::kTensor, t.root().id, t.view_offset}; }
+  BufferRef data(const Tensor& t) override;
+  BufferRef stored(const Tensor& root) override { return {BufferRef::Kind::kTensor, root.id, 0}; }
   BufferRef scratch(int64_t bytes) override;
   Shared shared_scratch(const Tensor& t, std::string_view tag, int64_t bytes) override;
   Result<Choice> choose(const OpDef& op, const Problem& problem) override;
@@ -71,7 +74,23 @@ class Planner final : public LowerContext {
   int current_node_ = -1;
   std::vector<ScratchBlock> blocks_;
   std::vector<SharedEntry> shared_;
+  std::vector<Launch> unpacking_;  // to be run before the launches that are being made
 };
+
+BufferRef Planner::data(const Tensor& t) {
+  const Tensor& root = t.root();
+  if (root.layout == WeightLayout::kRaw) {
+    return {BufferRef::Kind::kTensor, root.id, t.view_offset};
+  }
+  const Shared raw = shared_scratch(root, "raw layout", byte_size(root));
+  if (raw.fresh) {
+    auto call = unpack_call(root);
+    call.bind(call.args.src, stored(root));
+    call.bind(call.args.dst, raw.ref);
+    unpacking_.push_back(call.launch(fmt::format("unpack {}", dtype_name(root.type))));
+  }
+  return raw.ref + t.view_offset;
+}
 
 BufferRef Planner::scratch(int64_t bytes) {
   blocks_.push_back({std::max<int64_t>(bytes, 1), plan_.launches.size(), plan_.launches.size()});
@@ -115,6 +134,9 @@ void Planner::append(std::vector<Launch> launches, int node) {
       blocks_[ref.index].last = std::max(blocks_[ref.index].last, plan_.launches.size());
     }
   };
+  launches.insert(launches.begin(), std::make_move_iterator(unpacking_.begin()),
+                  std::make_move_iterator(unpacking_.end()));
+  unpacking_.clear();
   for (Launch& launch : launches) {
     if (const auto* kernel = std::get_if<KernelWork>(&launch.work)) {
       for (const Relocation& r : kernel->relocations) {
@@ -153,6 +175,7 @@ Result<size_t> Planner::try_fusion(size_t i, const FusionInput& in) {
       }
       plan_.choices.resize(choices_before);
       shared_ = shared_before;
+      unpacking_.clear();
       plan_.fusions.push_back({std::string(rule->name()), static_cast<int>(i), 0, launches.error().message});
       continue;
     }
@@ -254,6 +277,7 @@ uint64_t fingerprint(const Graph& graph) {
       f.add_value(s->ne);
       f.add_value(s->nb);
       f.add_value(s->view_offset);
+      f.add_value(s->root().layout);
     }
   }
   return f.value();

@@ -53,7 +53,7 @@ struct Plan {
   std::vector<KernelKey> kernels() const;  // distinct
 };
 
-// Ops, types, shapes, strides, parameters, sources and view offsets of every node; not addresses.
+// Ops, types, layouts, shapes, strides, parameters, sources and view offsets of every node; not addresses.
 uint64_t fingerprint(const Graph& graph);
 
 // fusion matching -> lowering -> scratch assignment. Empty nodes and views produce nothing. Errors name the node, its

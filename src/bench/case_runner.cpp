@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "backend/layouts.h"
 #include "bench/check.h"
 #include "bench/environment.h"
 #include "measure/timer.h"
@@ -146,6 +147,7 @@ Status CaseRunner::prefetch(const std::vector<BenchCase>& cases) {
     if (!c.op->build(graph, c.params).ok()) {
       continue;
     }
+    choose_layouts(graph, device_.info(), plan_options(c));
     const Result<Plan> plan = make_plan(graph, device_.info(), plan_options(c));
     if (plan.ok()) {
       for (const KernelKey& key : plan->kernels()) {
@@ -172,7 +174,7 @@ PlanOptions CaseRunner::plan_options(const BenchCase& c) const {
 
 Status CaseRunner::prepare(const BenchCase& c, Prepared& prepared, CaseResult& row) {
   CUDABK_ASSIGN(const FootprintPlan plan,
-                case_footprint(device_, c, c.cold ? CacheMode::kCold : CacheMode::kHot, kMaxCopies));
+                case_footprint(device_, c, c.cold ? CacheMode::kCold : CacheMode::kHot, kMaxCopies, plan_options(c)));
   ReplicaOptions replica_options;
   replica_options.copies = static_cast<int>(plan.copies);
   if (!c.cold && !device_.info().emulated) {
@@ -181,6 +183,7 @@ Status CaseRunner::prepare(const BenchCase& c, Prepared& prepared, CaseResult& r
   replica_options.share_weights = !c.cold;
   replica_options.share_activations = !c.cold || options_.shared_input;
   replica_options.seed = options_.seed;
+  replica_options.layouts = plan_options(c);
   CUDABK_ASSIGN(replica_options.distribution, parse_distribution(options_.distribution));
   {
     Graph probe;
@@ -199,6 +202,8 @@ Status CaseRunner::prepare(const BenchCase& c, Prepared& prepared, CaseResult& r
                 prepared.backend->prepare(prepared.replicas->graph(), prepared.replicas->bindings()));
   row.copies = replica_options.copies;
   row.weight_bytes = prepared.replicas->weight_bytes();
+  row.layout = prepared.replicas->layout();
+  row.repack = prepared.replicas->repacked();
   row.footprint_l2 = plan.l2_ratio;
   row.cold_proven = plan.label == "cold";
   if (plan.label == "warm") {

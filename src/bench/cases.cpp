@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "backend/layouts.h"
 #include "bench/shapes.h"
 #include "bench/sweep.h"
 #include "core/units.h"
@@ -253,7 +254,17 @@ Result<Variant> parse_variant(std::string_view text, const OpDef& op) {
   return variant;
 }
 
-Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string& text, const DeviceInfo& device) {
+PlanOptions layout_options(const BenchCase& c, const Profile* profile) {
+  static const Profile kAllRaw;
+  PlanOptions options;
+  options.profile = profile != nullptr ? profile : &kAllRaw;
+  options.forced_family = c.variant.family;
+  options.forced_config = c.variant.config;
+  return options;
+}
+
+Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string& text, const DeviceInfo& device,
+                                          const Profile* profile) {
   if (text == "auto" || text.empty()) {
     return std::vector<Variant>{{}};
   }
@@ -263,12 +274,14 @@ Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string&
   }
   Graph graph;
   CUDABK_ASSIGN(const Tensor* t, c.op->build(graph, c.params));
-  const Problem problem = c.op->problem(*t);
   std::vector<Variant> variants;
   for (const Family& family : c.op->families()) {
-    for (Config& config : configs_of(family, text == "full")) {
-      if (!family.applicable || family.applicable(problem, config, device)) {
-        variants.push_back({family.name, std::move(config)});
+    for (const Config& config : configs_of(family, text == "full")) {
+      BenchCase own = c;
+      own.variant = {family.name, config};
+      choose_layouts(graph, device, layout_options(own, profile));
+      if (!family.applicable || family.applicable(c.op->problem(*t), config, device)) {
+        variants.push_back(std::move(own.variant));
       }
     }
   }
@@ -278,12 +291,13 @@ Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string&
   return variants;
 }
 
-Result<std::vector<BenchCase>> select_cases(const OpDef& op, const Selection& selection, const DeviceInfo& device) {
+Result<std::vector<BenchCase>> select_cases(const OpDef& op, const Selection& selection, const DeviceInfo& device,
+                                            const Profile* profile) {
   CUDABK_ASSIGN(const std::vector<BenchCase> shapes, op_shapes(op, selection, device.emulated));
   std::vector<BenchCase> cases;
   for (const BenchCase& shape : shapes) {
     CUDABK_TRY(check_builds(shape));
-    CUDABK_ASSIGN(const std::vector<Variant> variants, variants_for(shape, selection.variant, device));
+    CUDABK_ASSIGN(const std::vector<Variant> variants, variants_for(shape, selection.variant, device, profile));
     for (const Variant& variant : variants) {
       cases.push_back(shape);
       cases.back().variant = variant;

@@ -60,12 +60,19 @@ Result<std::vector<CaseParams>> expand_axes(std::string_view target, std::span<c
 // kInvalid naming the op's families and parameters.
 Result<Variant> parse_variant(std::string_view text, const OpDef& op);
 
-// What --variant means for one case: auto -> {auto}; all -> the op's families that can run it, with their default
-// configuration; full -> these, and each with one parameter changed; else the one named.
-Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string& text, const DeviceInfo& device);
+// The layouts' part of a case's plan: as `profile` says, or all raw without one.
+PlanOptions layout_options(const BenchCase& c, const Profile* profile);
 
-// The cases of `bench <op>`. kInvalid for bad input (every case must build), kNothing when the filters leave none.
-Result<std::vector<BenchCase>> select_cases(const OpDef& op, const Selection& selection, const DeviceInfo& device);
+// What --variant means for one case: auto -> {auto}; all -> the op's families that can run it, with their default
+// configuration; full -> these, and each with one parameter changed; else the one named. `profile` says which layout
+// weights get (nullptr: raw).
+Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string& text, const DeviceInfo& device,
+                                          const Profile* profile = nullptr);
+
+// The cases of `bench <op>`. kInvalid for bad input (every case must build), kNothing when the filters leave none. `profile`: as
+// for variants_for.
+Result<std::vector<BenchCase>> select_cases(const OpDef& op, const Selection& selection, const DeviceInfo& device,
+                                            const Profile* profile = nullptr);
 
 // Multiplies `cases` with the modes of `selection`, applies its filters, and drops repeated keys.
 Result<std::vector<BenchCase>> with_modes(const std::vector<BenchCase>& cases, const Selection& selection);

@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "backend/layouts.h"
 #include "backend/plan.h"
 #include "bench/cases.h"
 #include "ops/op_def.h"
@@ -78,6 +79,7 @@ class Collector {
       return;
     }
     for (const Profile& profile : profiles_) {
+      choose_layouts(graph, device_, PlanOptions{.profile = &profile});
       add_plan(graph, PlanOptions{.profile = &profile}, /*by_default=*/true);
     }
     for (const Family& family : op.families()) {
@@ -108,11 +110,13 @@ class Collector {
  private:
   static constexpr int kAttemptsPerSample = 50;  // many configurations are not applicable, or known already
 
-  void add_forced(const Graph& graph, const Family& family, const std::function<int(const ConfigParam&)>& value_of) {
+  // In the layout with which the family can run.
+  void add_forced(Graph& graph, const Family& family, const std::function<int(const ConfigParam&)>& value_of) {
     PlanOptions options{.profile = &profiles_.front(), .forced_family = family.name};
     for (const ConfigParam& param : family.params) {
       options.forced_config[param.name] = value_of(param);
     }
+    choose_layouts(graph, device_, options);
     add_plan(graph, options, /*by_default=*/false);
   }
 

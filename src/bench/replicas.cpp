@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "backend/layouts.h"
+
 namespace cudabk {
 namespace {
 
@@ -19,6 +21,11 @@ bool is_leaf(const Tensor& t) { return t.op == kOpNone; }
 bool is_root(const Tensor& t) { return t.view_src == nullptr; }
 
 bool rotates(const Tensor& leaf) { return byte_size(leaf) >= kRotateFromBytes && row_count(leaf) >= kRotateFromRows; }
+
+// Of a root tensor in its layout, without what follows it.
+int64_t stored_bytes(const Tensor& t) {
+  return t.layout == WeightLayout::kFrag ? allocation_bytes(t) : byte_size(t);
+}
 
 bool is_index(DType type) {
   return type == DType::i8 || type == DType::i16 || type == DType::i32 || type == DType::i64;
@@ -46,7 +53,16 @@ Status Replicas::build(const BenchCase& c) {
       return internal_error(fmt::format("{}: copies differ in their number of tensors", c.target));
     }
   }
+  if (options_.layouts) {
+    choose_layouts(graph_, device_.info(), *options_.layouts);
+  }
   return success();
+}
+
+std::string Replicas::layout() const {
+  const std::vector<const Tensor*> own = tensors(0);
+  const bool packed = std::any_of(own.begin(), own.end(), [](const Tensor* t) { return t->layout == WeightLayout::kFrag; });
+  return packed ? "frag" : "raw";
 }
 
 Status Replicas::allocate(const BenchCase& c) {
@@ -55,6 +71,9 @@ Status Replicas::allocate(const BenchCase& c) {
   if (one_copy) {
     CUDABK_ASSIGN(Tensor * output, c.op->build(storage_graph_, c.params));
     output->is_output = true;
+    if (options_.layouts) {
+      choose_layouts(storage_graph_, device_.info(), *options_.layouts);
+    }
   }
   CUDABK_ASSIGN(GraphBuffers buffers,
                 GraphBuffers::allocate(device_, one_copy ? storage_graph_ : graph_, buffer_options));
@@ -69,8 +88,8 @@ Status Replicas::allocate(const BenchCase& c) {
     const int stored_id = use_first ? t->id % tensors_per_copy_ : t->id;
     bindings_.tensors[static_cast<size_t>(t->id)] = stored.tensors[static_cast<size_t>(stored_id)];
     if (!use_first || copy_of(*t) == 0) {
-      touched_bytes_ += byte_size(*t);
-      weight_bytes_ += t->usage == Usage::kWeights ? byte_size(*t) : 0;
+      touched_bytes_ += stored_bytes(*t);
+      weight_bytes_ += t->usage == Usage::kWeights ? stored_bytes(*t) : 0;
     }
   }
   return success();
@@ -166,28 +185,32 @@ Status Replicas::upload() {
 Result<std::vector<std::byte>> Replicas::download(const Tensor& root) const {
   std::vector<std::byte> bytes(static_cast<size_t>(byte_size(root)));
   const DevicePtr address = bindings_.tensors[static_cast<size_t>(root.id)];
-  if (!bytes.empty()) {
+  if (!bytes.empty() && root.layout == WeightLayout::kFrag) {
+    CUDABK_TRY(Repacker(device_).download(root, address, bytes));
+  } else if (!bytes.empty()) {
     CUDABK_TRY(device_.download(bytes.data(), address, static_cast<int64_t>(bytes.size())));
   }
   return bytes;
 }
 
-Result<CopyBytes> bytes_per_copy(const BenchCase& c) {
+Result<CopyBytes> bytes_per_copy(const BenchCase& c, const DeviceInfo& device, const PlanOptions& layouts) {
   Graph graph;
   CUDABK_ASSIGN(const Tensor* output, c.op->build(graph, c.params));
   (void)output;
+  choose_layouts(graph, device, layouts);
   CopyBytes bytes;
   for (const auto& t : graph.tensors()) {
     if (is_root(*t)) {
-      bytes.touched += byte_size(*t);
-      bytes.weights += t->usage == Usage::kWeights ? byte_size(*t) : 0;
+      bytes.touched += stored_bytes(*t);
+      bytes.weights += t->usage == Usage::kWeights ? stored_bytes(*t) : 0;
     }
   }
   return bytes;
 }
 
-Result<FootprintPlan> case_footprint(Device& device, const BenchCase& c, CacheMode mode, int64_t max_copies) {
-  CUDABK_ASSIGN(const CopyBytes bytes, bytes_per_copy(c));
+Result<FootprintPlan> case_footprint(Device& device, const BenchCase& c, CacheMode mode, int64_t max_copies,
+                                     const PlanOptions& layouts) {
+  CUDABK_ASSIGN(const CopyBytes bytes, bytes_per_copy(c, device.info(), layouts));
   CUDABK_ASSIGN(const auto memory, device.memory_free_total());
   FootprintRequest request;
   request.mode = mode;

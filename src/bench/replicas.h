@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct ReplicaOptions {
   bool share_activations = false;  // ... or the same activations
   uint64_t seed = 42;
   Distribution distribution;
+  std::optional<PlanOptions> layouts;  // weights are laid out for such a plan; without it all are raw
   bool poison = true;  // results start as NaN, guard zones behind tensors
 };
 
@@ -42,11 +44,14 @@ class Replicas {
 
   // What a leaf of the graph was filled with.
   Result<std::vector<std::byte>> leaf_bytes(const Tensor& leaf) const;
-  // Blocks. Device memory of a root tensor, byte_size(root) bytes.
+  // Blocks. Device memory of a root tensor, byte_size(root) bytes, in the raw
+  // layout.
   Result<std::vector<std::byte>> download(const Tensor& root) const;
   Status check_guards() { return buffers_->check_guards(); }
   Status poison_results() { return buffers_->poison_results(); }
 
+  RepackStats repacked() const { return buffers_->repacked(); }
+  std::string layout() const;  // "frag" where a weight tensor of copy 0 is packed, else "raw"
   int64_t weight_bytes() const { return weight_bytes_; }    // distinct, per replay
   int64_t touched_bytes() const { return touched_bytes_; }  // distinct, weights and everything else
 
@@ -72,13 +77,15 @@ class Replicas {
   int64_t weight_bytes_ = 0, touched_bytes_ = 0;
 };
 
-// Bytes of one copy of the case's op: its distinct weights, and all its tensors.
+// Bytes of one copy of the case's op in memory: its distinct weights, and all its tensors.
 struct CopyBytes {
   int64_t weights = 0, touched = 0;
 };
-Result<CopyBytes> bytes_per_copy(const BenchCase& c);
+Result<CopyBytes> bytes_per_copy(const BenchCase& c, const DeviceInfo& device, const PlanOptions& layouts);
 
 // How many copies a replay of the case needs on this device, with the memory that is free now; at most `max_copies`.
-Result<FootprintPlan> case_footprint(Device& device, const BenchCase& c, CacheMode mode, int64_t max_copies);
+// Weights are laid out as for a plan of `layouts`.
+Result<FootprintPlan> case_footprint(Device& device, const BenchCase& c, CacheMode mode, int64_t max_copies,
+                                     const PlanOptions& layouts);
 
 }  // namespace cudabk

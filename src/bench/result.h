@@ -75,7 +75,9 @@ struct CaseResult {
 
   int copies = 0;            // independent ops per replay
   int launches = 0;          // per op (rounded to what the plan holds / copies)
-  int64_t weight_bytes = 0;  // distinct, per replay
+  int64_t weight_bytes = 0;  // distinct, per replay, as stored
+  std::string layout = "raw";  // of the weights: "raw", or "frag" where some are packed
+  RepackStats repack;          // what packing them took at upload, all copies
   double footprint_l2 = 0;   // distinct bytes touched per replay / L2
   bool cold_proven = false;
   std::string timer;        // "event", "wall"

@@ -66,8 +66,8 @@ Result<std::string> value_text(const nlohmann::json& value) {
 }
 
 Status add_selected(std::vector<BenchCase>& cases, const OpDef& op, const Selection& selection,
-                    const DeviceInfo& device) {
-  CUDABK_ASSIGN(std::vector<BenchCase> more, select_cases(op, selection, device));
+                    const DeviceInfo& device, const Profile* profile) {
+  CUDABK_ASSIGN(std::vector<BenchCase> more, select_cases(op, selection, device, profile));
   cases.insert(cases.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   return success();
 }

@@ -19,7 +19,7 @@ std::span<const SuiteInfo> suites();
 // "variant": "auto"}; params left out take the axis defaults. `selection` adds modes and filters (its axes, shapes and
 // variant must be unset). kInvalid with the valid names, or with file and line.
 Result<std::vector<BenchCase>> suite_cases(const std::string& name, const Selection& selection,
-                                           const DeviceInfo& device);
+                                           const DeviceInfo& device, const Profile* profile = nullptr);
 
 // "add, mul, mul_mat (mulmat), ..." for messages.
 std::string op_names();

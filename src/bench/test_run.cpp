@@ -62,7 +62,7 @@ bool has_values(const OpDef& op, const CaseParams& params, const AxisValues& wan
 
 // The table's choice replayed as a graph, every family on its own eagerly: both executors see every shape.
 Status add_variants(const OpDef& op, const CaseParams& params, const Selection& selection, const DeviceInfo& device,
-                    std::vector<BenchCase>& cases) {
+                    const Profile* profile, std::vector<BenchCase>& cases) {
   BenchCase base;
   base.op = &op;
   base.target = std::string(op.name());
@@ -74,7 +74,7 @@ Status add_variants(const OpDef& op, const CaseParams& params, const Selection& 
   if (selection.variant == "auto") {
     return success();
   }
-  CUDABK_ASSIGN(const std::vector<Variant> variants, variants_for(base, selection.variant, device));
+  CUDABK_ASSIGN(const std::vector<Variant> variants, variants_for(base, selection.variant, device, profile));
   for (const Variant& variant : variants) {
     if (!variant.family.empty()) {
       cases.push_back(base);
@@ -184,6 +184,7 @@ class TestRunner {
     backend_options.plan.forced_family = c.variant.family;
     backend_options.plan.forced_config = c.variant.config;
     CUDABK_ASSIGN(const auto backend, Backend::create(device_, backend_options));
+    replica_options.layouts = backend_options.plan;
     CUDABK_ASSIGN(const auto replicas, Replicas::create(device_, c, replica_options));
     CUDABK_ASSIGN(const auto execution, backend->prepare(replicas->graph(), replicas->bindings()));
     const Plan& plan = execution->plan();
@@ -194,6 +195,8 @@ class TestRunner {
     }
     row.launches = static_cast<int>(plan.launches.size());
     row.fallback = execution->fallback_reason();
+    row.layout = replicas->layout();
+    row.repack = replicas->repacked();
     CUDABK_TRY(execution->run(backend->stream()));
     CUDABK_TRY(backend->stream().synchronize());
     CUDABK_ASSIGN(row.check, check_copy(*replicas, plan, 0, {true, options_.seed}));
@@ -258,7 +261,7 @@ Result<const OpDef*> find_test_target(std::string_view name) {
 }
 
 Result<std::vector<BenchCase>> test_cases(std::span<const OpDef* const> targets, const Selection& selection,
-                                          const DeviceInfo& device) {
+                                          const DeviceInfo& device, const Profile* profile) {
   std::vector<BenchCase> cases;
   const bool several = selection.variant == "all" || selection.variant == "full";
   for (const OpDef* op : targets) {
@@ -271,7 +274,7 @@ Result<std::vector<BenchCase>> test_cases(std::span<const OpDef* const> targets,
     }
     for (const CaseParams& params : op->test_cases()) {
       if (has_values(*op, params, *wanted)) {
-        CUDABK_TRY(add_variants(*op, params, selection, device, cases));
+        CUDABK_TRY(add_variants(*op, params, selection, device, profile, cases));
       }
     }
   }

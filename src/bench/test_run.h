@@ -31,9 +31,9 @@ Result<const OpDef*> find_test_target(std::string_view name);
 
 // The test cases of `targets`: "all" takes the table's choice (as a graph) and every applicable family with its default
 // configuration (eagerly). `selection.axes` keeps the cases with these values; targets that lack such an axis have
-// none. kNothing when no case is left.
+// none. kNothing when no case is left. `profile`: as for variants_for.
 Result<std::vector<BenchCase>> test_cases(std::span<const OpDef* const> targets, const Selection& selection,
-                                          const DeviceInfo& device);
+                                          const DeviceInfo& device, const Profile* profile = nullptr);
 
 // Rows without samples: status ok, wrong, unsupported (skipped, with the reason) or failed.
 Result<RunResult> run_tests(Device& device, const Profile& profile, const std::vector<BenchCase>& cases,

@@ -75,23 +75,23 @@ class TableObserver final : public RunObserver {
   RunLimits limits_;
 };
 
-Result<std::vector<BenchCase>> cases_of(const BenchFlags& flags, const DeviceInfo& device) {
+Result<std::vector<BenchCase>> cases_of(const BenchFlags& flags, const DeviceInfo& device, const Profile* profile) {
   CUDABK_ASSIGN(const Selection selection, to_selection(flags));
   if (!flags.suite.empty()) {
     if (!flags.target.empty()) {
       return invalid(fmt::format("'{}' and --suite exclude each other: a suite names its ops; narrow it with --filter",
                                  flags.target));
     }
-    return suite_cases(flags.suite, selection, device);
+    return suite_cases(flags.suite, selection, device, profile);
   }
   if (flags.target.empty()) {
     return invalid("bench needs an op, 'layer', or --suite; ops: " + op_names());
   }
   if (flags.target == layer_target().name()) {
-    return select_cases(layer_target(), selection, device);
+    return select_cases(layer_target(), selection, device, profile);
   }
   CUDABK_ASSIGN(const OpDef* op, find_op(flags.target));
-  return select_cases(*op, selection, device);
+  return select_cases(*op, selection, device, profile);
 }
 
 void print_list(CliContext& context, const std::vector<BenchCase>& cases) {

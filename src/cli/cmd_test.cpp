@@ -83,14 +83,14 @@ class TestObserver final : public RunObserver {
   std::map<std::string, Counts> counts_;
 };
 
-Result<std::vector<BenchCase>> selected(const BenchFlags& flags, const DeviceInfo& device) {
+Result<std::vector<BenchCase>> selected(const BenchFlags& flags, const DeviceInfo& device, const Profile* profile) {
   CUDABK_ASSIGN(const Selection selection, to_selection(flags));
   std::vector<const OpDef*> targets = test_targets();
   if (!flags.target.empty()) {
     CUDABK_ASSIGN(const OpDef* target, find_test_target(flags.target));
     targets = {target};
   }
-  return test_cases(targets, selection, device);
+  return test_cases(targets, selection, device, profile);
 }
 
 TestOptions to_test_options(const BenchFlags& flags, const CliContext& context, const RunOptions& run) {

@@ -24,6 +24,11 @@ const Table& Profile::table(const Problem& problem) const {
   return it == op->second.end() ? kEmpty : it->second;
 }
 
+std::string_view Profile::layout_of(std::string_view type) const {
+  const auto it = layouts.find(std::string(type));
+  return it == layouts.end() ? std::string_view("raw") : std::string_view(it->second);
+}
+
 const std::map<std::string, int64_t>& built_in_constants() {
   static const std::map<std::string, int64_t> kConstants = {
       {"offload_min_batch", 32},     // columns from which an op with host weights moves to the GPU

@@ -25,12 +25,14 @@ struct Profile {
   } device;
   std::map<std::string, std::string> made_by;                  // cudabk, driver, cuda, date
   std::map<std::string, std::map<std::string, Table>> tables;  // op -> key -> rules
+  std::map<std::string, std::string> layouts;                  // weight type -> "raw" or "frag"; raw where absent
   std::map<std::string, int64_t> constants;                    // every other threshold
   std::map<std::string, std::string> evidence;                 // free text and numbers, kept verbatim
   std::string source;                                          // path, or "built-in sm_90a"
   std::string why;                                             // why this one is in use
   std::vector<std::string> warnings;                           // stale rules, dropped rules
 
+  std::string_view layout_of(std::string_view type) const;  // "raw" or "frag"
   const Table& table(const Problem& problem) const;  // empty table when there is none
 };
 
@@ -47,7 +49,7 @@ struct FamilySet {
 enum class ParseMode { kStrict, kLenient };
 
 // Parses and checks. kInvalid with file, JSON path and reason for: bad JSON, wrong schema, unknown op, family or
-// parameter, a value outside the search space, an interval with low > high, wrong types.
+// parameter, an unknown layout or type of one, a value outside the search space, an interval with low > high, wrong types.
 Result<Profile> parse_profile(std::string_view json, std::string source, const FamilySet& families,
                               ParseMode mode = ParseMode::kStrict);
 std::string profile_to_json(const Profile& profile);
@@ -83,7 +85,7 @@ using CodeHashOf = std::function<std::string(const std::string& op, const std::s
 // Marks rules whose recorded hash differs from the present one and warns of each. Returns how many are stale.
 int mark_stale(Profile& profile, const CodeHashOf& hash_of);
 
-// `changes` over `base`: tables (whole, by op and key), constants and evidence of `changes` win. kInvalid when the two
+// `changes` over `base`: tables (whole, by op and key), layouts, constants and evidence of `changes` win. kInvalid when the two
 // were made for different devices.
 Result<Profile> merge_profiles(const Profile& base, const Profile& changes);
 
@@ -97,7 +99,7 @@ Result<Profile> update_profile_file(const std::filesystem::path& path, const Pro
 // covers theirs. Returns one line per dropped rule.
 std::vector<std::string> prune_profile(Profile& profile, const FamilySet& families);
 
-// One line per difference: rules, constants, device.
+// One line per difference: rules, layouts, constants, device.
 std::vector<std::string> diff_profiles(const Profile& a, const Profile& b);
 
 // "n 1..8, k 4096..: mmvq warps=4 rows=2"

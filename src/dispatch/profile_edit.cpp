@@ -136,6 +136,9 @@ Result<Profile> merge_profiles(const Profile& base, const Profile& changes) {
       merged.tables[op][key] = table;
     }
   }
+  for (const auto& [type, layout] : changes.layouts) {
+    merged.layouts[type] = layout;
+  }
   for (const auto& [name, value] : changes.constants) {
     merged.constants[name] = value;
   }
@@ -207,6 +210,16 @@ std::vector<std::string> diff_profiles(const Profile& a, const Profile& b) {
           lines.push_back(fmt::format("+ {} {} {}", op, key, rule_text(rule)));
         }
       }
+    }
+  }
+  for (const auto& [type, layout] : b.layouts) {
+    if (a.layout_of(type) != layout) {
+      lines.push_back(fmt::format("layout {}: {} -> {}", type, a.layout_of(type), layout));
+    }
+  }
+  for (const auto& [type, layout] : a.layouts) {
+    if (!b.layouts.contains(type) && layout != "raw") {
+      lines.push_back(fmt::format("layout {}: {} -> raw", type, layout));
     }
   }
   std::map<std::string, std::pair<std::string, std::string>> constants;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "dispatch/profile.h"
+#include "formats/frag_shape.h"
 
 namespace cudabk {
 namespace {
@@ -52,6 +53,7 @@ class Parser {
   Result<Rule> parse_rule(const std::string& op, const Json& value, const std::string& path) const;
   Result<Interval> parse_interval(const Json& value, const std::string& path) const;
   Result<Config> parse_config(const Family& family, const Json& value, const std::string& path) const;
+  Status parse_layouts(const Json& value);
   Status parse_constants(const Json& value);
   Status parse_evidence(const Json& value);
 
@@ -311,6 +313,27 @@ Status Parser::parse_tables(const Json& value) {
   return success();
 }
 
+// Type of weights -> layout they are given.
+Status Parser::parse_layouts(const Json& value) {
+  CUDABK_TRY(object(value, "/layouts"));
+  for (const auto& [type, entry] : value.items()) {
+    const std::string at = join("/layouts", type);
+    CUDABK_ASSIGN(const std::string layout, string(entry, at));
+    const DTypeTraits* known = std::find_if(std::begin(kDTypes), std::end(kDTypes),
+                                            [&name = type](const DTypeTraits& row) { return name == row.name; });
+    if (known == std::end(kDTypes)) {
+      CUDABK_TRY(complain(fail(at, "no such type")));
+    } else if (layout != "raw" && layout != "frag") {
+      CUDABK_TRY(complain(fail(at, fmt::format("\"{}\" is not a layout; there are raw and frag", layout))));
+    } else if (layout == "frag" && !frag_shape(known->type).exists()) {
+      CUDABK_TRY(complain(fail(at, fmt::format("{} has no frag layout", type))));
+    } else {
+      profile_.layouts[type] = layout;
+    }
+  }
+  return success();
+}
+
 Status Parser::parse_constants(const Json& value) {
   CUDABK_TRY(object(value, "/constants"));
   for (const auto& [name, entry] : value.items()) {
@@ -351,7 +374,7 @@ Result<Profile> Parser::run(std::string_view text) {
   if (!json["schema"].is_string() || json["schema"].get_ref<const std::string&>() != Profile::kSchema) {
     return fail("/schema", fmt::format("expected \"{}\", found {}", Profile::kSchema, type_text(json["schema"])));
   }
-  CUDABK_TRY(known_fields(json, "", {"schema", "device", "made_by", "tables", "constants", "evidence"}));
+  CUDABK_TRY(known_fields(json, "", {"schema", "device", "made_by", "layouts", "tables", "constants", "evidence"}));
   for (const char* name : {"device", "tables"}) {
     if (!json.contains(name)) {
       return fail("", fmt::format("has no \"{}\"", name));
@@ -361,6 +384,9 @@ Result<Profile> Parser::run(std::string_view text) {
   CUDABK_TRY(parse_device(json["device"]));
   if (json.contains("made_by")) {
     CUDABK_TRY(parse_made_by(json["made_by"]));
+  }
+  if (json.contains("layouts")) {
+    CUDABK_TRY(parse_layouts(json["layouts"]));
   }
   CUDABK_TRY(parse_tables(json["tables"]));
   if (json.contains("constants")) {

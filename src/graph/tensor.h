@@ -51,6 +51,12 @@ class OpParams {
 // What a buffer is for. Weights are constant during a plan; compute memory is overwritten by it.
 enum class Usage { kWeights, kCompute };
 
+// How a root tensor's bytes lie in memory. kFrag: repacked for tensor cores (kernels/formats/frag_shape.h); extents,
+// strides and view offsets keep their raw meaning, only memory and the kernels that ask for it know.
+enum class WeightLayout : uint8_t { kRaw, kFrag };
+// What a leaf's layout shall be; kAuto leaves it to the profile (backend/layouts.h).
+enum class LayoutWish : uint8_t { kAuto, kRaw, kFrag };
+
 // Names of the ops that only reinterpret memory; they cost nothing at execution. "" is a leaf.
 inline constexpr std::string_view kOpNone = "";
 inline constexpr std::string_view kOpView = "view";
@@ -71,6 +77,8 @@ struct Tensor {
   int64_t view_offset = 0;     // bytes from the root's start
   bool is_output = false;      // must stay materialised (fusion may not swallow it)
   Usage usage = Usage::kCompute;
+  WeightLayout layout = WeightLayout::kRaw;  // of a root's memory; views: see root()
+  LayoutWish layout_wish = LayoutWish::kAuto;
   float init_scale = 1;  // leaves: factor on random initial values (cases with extreme activations)
   int id = -1;           // index in the graph, also for leaves
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "formats/slices.h"
+#include "ops/frag_weights.h"
 #include "ops/mul_mat_cases.h"
 #include "ops/mul_mat_families.h"
 #include "ops/mul_mat_lowering.h"
@@ -109,6 +110,12 @@ Result<std::vector<Launch>> lower_mul_mat(const Tensor& product, const Tensor* a
   if (choice.family == "mmq" || choice.family == "mmf") {
     return lower_tile(p, ctx);
   }
+  if (choice.family == "frag_vector") {
+    return lower_frag_vector(p, ctx);
+  }
+  if (choice.family == "frag_wide") {
+    return lower_frag_wide(p, ctx);
+  }
   if (addend != nullptr) {
     return unsupported(fmt::format("{} has no epilogue", choice.family));
   }
@@ -120,7 +127,9 @@ Result<std::vector<Launch>> lower_mul_mat(const Tensor& product, const Tensor* a
 std::string type_text(DType type) { return fmt::format("DType::{}", dtype_name(type)); }
 
 bool weights_are_constant(const Tensor& weights) {
-  return weights.root().usage == Usage::kWeights && weights.root().op == kOpNone;
+  const Tensor& root = weights.root();
+  const bool in_place = root.layout == WeightLayout::kRaw || frag_view(weights);  // else unpacked by the plan
+  return in_place && root.usage == Usage::kWeights && root.op == kOpNone;
 }
 
 uint32_t grid_extent(int64_t wanted) { return static_cast<uint32_t>(std::min(wanted, kMaxGridYZ)); }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
 
@@ -151,6 +152,8 @@ std::span<const Axis> mul_mat_axes() {
       {"dims", "order of the operands' dims in memory", {"0123"}, {"0123"}, {"0123", "0213", "0132", "0321"}},
       {"gap", "unused elements after every row", {"0"}, {"0"}, {}},
       {"prec", "precision asked for", {"default"}, {"default"}, {"default", "f32"}},
+      {"layout", "layout of the weights: the profile's, or this one", {"auto"}, {"auto"}, {"auto", "raw", "frag"}},
+      {"rows", "the weights are the last m of this many rows of a tensor; 0: all", {"0"}, {"0"}, {}},
       {"scale", "factor on the activations", {"1"}, {"1"}, {"1", "100000"}},
   };
   return kAxes;
@@ -176,7 +179,18 @@ Result<Tensor*> build_mul_mat_case(Graph& graph, const CaseParams& params) {
     return invalid("mul_mat: b2, b3, r2 and r3 are at least 1");
   }
   const std::string order = value_or(params, "dims", "0123");
-  CUDABK_ASSIGN(Tensor * w, make_operand(graph, "weights", type, {k, m, b2, b3}, Usage::kWeights, order, gap));
+  CUDABK_ASSIGN(const int64_t rows, int_or(params, "rows", 0));
+  if (rows != 0 && rows < m) {
+    return invalid(fmt::format("mul_mat: {} rows do not hold {}", rows, m));
+  }
+  CUDABK_ASSIGN(Tensor * w, make_operand(graph, "weights", type, {k, std::max(m, rows), b2, b3}, Usage::kWeights, order,
+                                         gap));
+  const std::string layout = value_or(params, "layout", "auto");
+  w->root().layout_wish =
+      layout == "auto" ? LayoutWish::kAuto : (layout == "frag" ? LayoutWish::kFrag : LayoutWish::kRaw);
+  if (rows > m) {
+    CUDABK_ASSIGN(w, graph.view(w, {k, m, b2, b3}, w->nb, (rows - m) * w->nb[1]));
+  }
   CUDABK_ASSIGN(Tensor * x, make_operand(graph, "x", act, {k, n, b2 * r2, b3 * r3}, Usage::kCompute, order, gap));
   CUDABK_ASSIGN(const int64_t scale, int_or(params, "scale", 1));
   x->root().init_scale = static_cast<float>(scale);

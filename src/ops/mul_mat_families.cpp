@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "formats/slices.h"
+#include "ops/frag_weights.h"
 #include "ops/mul_mat.h"
+#include "ops/mul_mat_lowering.h"
 #include "tile/args.h"
 
 namespace cudabk {
@@ -24,6 +26,23 @@ Support float_weights(const Problem& p) {
   return is_float_weight(weight_type(p)) ? Support{} : Support::no(fmt::format("{} weights are not floats", p.key));
 }
 
+// Raw kernels read blocks; dequantize reads both.
+Support raw_layout(const Problem& p) {
+  return p.dim("frag") == 0 ? Support{} : Support::no("the weights are in the frag layout");
+}
+Support frag_layout(const Problem& p) {
+  if (p.dim("frag") == 0) {
+    return Support::no("the weights are not in the frag layout");
+  }
+  if (p.dim("x_f16") != 0) {
+    return Support::no("the activations are f16");
+  }
+  if (p.dim("f32_precision") != 0) {
+    return Support::no("f32 precision was requested, these kernels multiply in f16");
+  }
+  return {};
+}
+
 Support tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (d.cc < 80) {
     return Support::no(fmt::format("needs bf16 tensor cores (sm_80), the device is {}", d.arch));
@@ -38,16 +57,35 @@ Support tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   return {};
 }
 
-Support mmvq_can_run(const Problem& p, const Config&, const DeviceInfo&) { return quantized_weights(p); }
+Support mmvq_can_run(const Problem& p, const Config&, const DeviceInfo&) {
+  const Support s = raw_layout(p);
+  return s ? quantized_weights(p) : s;
+}
 Support mmvf_can_run(const Problem& p, const Config&, const DeviceInfo&) { return float_weights(p); }
 
 Support mmq_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
-  const Support s = quantized_weights(p);
+  Support s = raw_layout(p);
+  if (s) {
+    s = quantized_weights(p);
+  }
   return s ? tile_can_run(p, c, d) : s;
 }
 Support mmf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   const Support s = float_weights(p);
   return s ? tile_can_run(p, c, d) : s;
+}
+
+Support frag_vector_can_run(const Problem& p, const Config&, const DeviceInfo&) {
+  if (const Support s = frag_layout(p); !s) {
+    return s;
+  }
+  return p.dim("n") <= 4 ? Support{} : Support::no(fmt::format("up to 4 columns, the problem has {}", p.dim("n")));
+}
+Support frag_wide_can_run(const Problem& p, const Config&, const DeviceInfo&) {
+  if (const Support s = frag_layout(p); !s) {
+    return s;
+  }
+  return p.dim("n") <= 8 * kMaxGridYZ ? Support{} : Support::no("more columns than a grid has");
 }
 
 Support dequant_gemm_can_run(const Problem& p, const Config&, const DeviceInfo&) { return quantized_weights(p); }
@@ -62,6 +100,8 @@ Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&)
 
 const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
+const std::vector<ConfigParam> kFragVectorParams = {{"warps", {4, 8, 10, 12, 14}, 8}, {"blocks", {1, 2}, 2}};
+const std::vector<ConfigParam> kFragWideParams = {{"strips", {1, 2}, 1}, {"warps", {4, 8}, 8}, {"blocks", {1, 2}, 2}};
 // Fallbacks that need no spilling on any architecture.
 std::vector<ConfigParam> tile_params(int tile_n) {
   return {{"tile_m", {32, 64, 128}, 64}, {"tile_n", {16, 32, 64, 128}, tile_n}, {"split", {1, 2, 4, 8}, 4}};
@@ -71,6 +111,8 @@ std::vector<ConfigParam> tile_params(int tile_n) {
 
 std::span<const Family> mul_mat_families() {
   static const std::vector<Family> kFamilies = {
+      {"frag_vector", kFragVectorParams, frag_vector_can_run},
+      {"frag_wide", kFragWideParams, frag_wide_can_run},
       {"mmvq", kMmvqParams, mmvq_can_run},        {"mmvf", kMmvfParams, mmvf_can_run},
       {"mmq", tile_params(64), mmq_can_run},      {"mmf", tile_params(32), mmf_can_run},
       {"dequant_gemm", {}, dequant_gemm_can_run}, {"blas", {}, blas_can_run},
@@ -95,7 +137,8 @@ Problem mul_mat_problem(const Tensor& product) {
            {"w_dense", is_contiguous(w) ? 1 : 0},
            {"x_dense", is_contiguous(x) ? 1 : 0},
            {"f32_precision", params.precision == Precision::kF32 ? 1 : 0},
-           {"x_f16", x.type == DType::f16 ? 1 : 0}}};
+           {"x_f16", x.type == DType::f16 ? 1 : 0},
+           {"frag", frag_view(w) ? 1 : 0}}};
 }
 
 }  // namespace cudabk

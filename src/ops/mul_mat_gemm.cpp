@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "convert/args.h"
+#include "formats/frag_place.h"
 #include "formats/slices.h"
+#include "ops/frag_weights.h"
 #include "ops/mul_mat_lowering.h"
 
 namespace cudabk {
@@ -41,7 +43,33 @@ DType gemm_type(const Product& p, const DeviceInfo& device) {
   return p.weights.type == DType::bf16 && device.cc < 80 ? DType::f32 : p.weights.type;
 }
 
+Operand dequantized_frag_weights(const Product& p, const FragView& view, DType to, LowerContext& ctx,
+                                 Launches& launches) {
+  const Tensor& w = p.weights;
+  const BufferRef data = ctx.scratch(element_count(w) * block_bytes(to));
+  const int64_t count = frag_strips(w.ne[1]) * view.units * w.ne[2] * w.ne[3];
+  KernelCall<DequantizeFragArgs> call(
+      {"frag/repack.h", fmt::format("dequantize_frag<{}, {}>", type_text(w.type), type_text(to))},
+      {static_cast<uint32_t>(std::min<int64_t>(count, INT32_MAX))}, {kRepackThreads},
+      static_cast<uint32_t>(dequantize_frag_shared_bytes(block_bytes(to))));
+  call.args.stride2 = view.stride2;
+  call.args.stride3 = view.stride3;
+  call.args.a2 = static_cast<int32_t>(w.ne[2]);
+  call.args.m = static_cast<int32_t>(w.ne[1]);
+  call.args.k = static_cast<int32_t>(w.ne[0]);
+  call.args.units = view.units;
+  call.args.count = count;
+  call.bind(call.args.weights, ctx.stored(w.root()) + view.offset);
+  call.bind(call.args.dst, data);
+  call.work().programmatic = weights_are_constant(w);
+  launches.push_back(call.launch(fmt::format("dequantize {} frag", dtype_name(w.type))));
+  return dense_operand(data, to, w);
+}
+
 Operand dequantized_weights(const Product& p, DType to, LowerContext& ctx, Launches& launches) {
+  if (const std::optional<FragView> view = frag_view(p.weights)) {
+    return dequantized_frag_weights(p, *view, to, ctx, launches);
+  }
   constexpr int kThreads = 256;  // one slice each, staged in shared memory
   const Tensor& w = p.weights;
   const int64_t rows = row_count(w);

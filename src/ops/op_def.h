@@ -70,8 +70,11 @@ class LowerContext {
  public:
   virtual ~LowerContext() = default;
   virtual const DeviceInfo& device() const = 0;
-  // Memory of a tensor (view offset included).
+  // Memory of a tensor (view offset included), in the raw layout: of a tensor in another layout this is a raw copy in
+  // scratch, made once per plan.
   virtual BufferRef data(const Tensor& t) = 0;
+  // Memory of a root tensor as it is, in the layout it has (Tensor::layout).
+  virtual BufferRef stored(const Tensor& root) = 0;
   // Scratch that lives while this node's launches run; 256-byte aligned.
   virtual BufferRef scratch(int64_t bytes) = 0;
   // Scratch shared by later nodes of the plan: the first caller with this (tensor, tag) gets fresh == true and must

@@ -1,0 +1,90 @@
+// Products with weights in the `frag` layout: activations to f16 fragments once per plan, then tensor cores.
+#include <fmt/format.h>
+
+#include "formats/frag_place.h"
+#include "frag/args.h"
+#include "ops/frag_weights.h"
+#include "ops/mul_mat_lowering.h"
+
+namespace cudabk {
+namespace {
+
+constexpr int kPackWarps = 4;  // of a block of the packing kernel
+
+// The activations as fragments, shared by all products of `x` whose weights take off the same start values.
+BufferRef pack_columns(const Tensor& x, FragShape s, LowerContext& ctx, Launches& launches) {
+  const int64_t n = x.ne[1], batch = x.ne[2] * x.ne[3], units = frag_units(x.ne[0]);
+  float zero[4];
+  for (int i = 0; i < 4; ++i) {
+    zero[i] = frag_start_zero(s, i / 2, i % 2);
+  }
+  const std::string tag = fmt::format("fragments, groups of {}, {} {} {} {}", s.group, zero[0], zero[1], zero[2], zero[3]);
+  const auto memory = ctx.shared_scratch(x, tag, batch * ((n + 7) / 8) * units * column_unit_bytes(s.group));
+  if (!memory.fresh) {
+    return memory.ref;
+  }
+  const bool vector = rows_aligned(x, 8) && x.ne[0] % 2 == 0;
+  KernelCall<PackColumnsArgs> call(
+      {"frag/columns.h", fmt::format("pack_units<{}, {}>", s.group, vector)},
+      {static_cast<uint32_t>((units + kPackWarps - 1) / kPackWarps), grid_extent(n), grid_extent(batch)},
+      {kPackWarps * 32});
+  call.args.nb1 = x.nb[1];
+  call.args.nb2 = x.nb[2];
+  call.args.nb3 = x.nb[3];
+  call.args.n = static_cast<int32_t>(n);
+  call.args.b2 = static_cast<int32_t>(x.ne[2]);
+  call.args.batch = static_cast<int32_t>(batch);
+  call.args.k = static_cast<int32_t>(x.ne[0]);
+  std::copy(zero, zero + 4, call.args.zero);
+  call.bind(call.args.x, ctx.data(x));
+  call.bind(call.args.units, memory.ref);
+  call.work().programmatic = true;
+  launches.push_back(call.launch("pack_units"));
+  return memory.ref;
+}
+
+Launches lower_frag(const Product& p, KernelKey key, Dim3 grid, int warps, int shared, LowerContext& ctx) {
+  Launches launches;
+  const Tensor& w = p.weights;
+  const FragView view = *frag_view(w);  // the families apply to nothing else
+  const std::string label = fmt::format("{} {}", p.choice.family, dtype_name(w.type));
+  const BufferRef x = pack_columns(p.x, frag_shape(w.type), ctx, launches);
+  KernelCall<FragArgs> call(std::move(key), grid, {static_cast<uint32_t>(warps * 32)}, static_cast<uint32_t>(shared));
+  call.args.batch = p.batch_args();
+  call.args.stride2 = view.stride2;
+  call.args.stride3 = view.stride3;
+  call.args.m = static_cast<int32_t>(p.m());
+  call.args.n = static_cast<int32_t>(p.n());
+  call.args.units = view.units;
+  call.bind(call.args.weights, ctx.stored(w.root()) + view.offset);
+  call.bind(call.args.x, x);
+  call.bind(call.args.dst, ctx.data(p.dst));
+  set_epilogue(call, p, ctx);
+  call.work().programmatic = weights_are_constant(w);
+  launches.push_back(call.launch(label));
+  return launches;
+}
+
+}  // namespace
+
+Launches lower_frag_vector(const Product& p, LowerContext& ctx) {
+  const int warps = p.choice.config.at("warps"), blocks = p.choice.config.at("blocks");
+  const int cols = p.n() <= 1 ? 1 : (p.n() <= 2 ? 2 : 4);
+  const Dim3 grid{static_cast<uint32_t>(frag_strips(p.m())), static_cast<uint32_t>((p.n() + cols - 1) / cols),
+                  grid_extent(p.batch())};
+  return lower_frag(
+      p, {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}>", type_text(p.weights.type), cols, warps, blocks)},
+      grid, warps, frag_vector_shared_bytes(warps), ctx);
+}
+
+Launches lower_frag_wide(const Product& p, LowerContext& ctx) {
+  const int strips = p.choice.config.at("strips"), warps = p.choice.config.at("warps"),
+            blocks = p.choice.config.at("blocks");
+  const Dim3 grid{static_cast<uint32_t>((frag_strips(p.m()) + strips - 1) / strips),
+                  static_cast<uint32_t>((p.n() + 7) / 8), grid_extent(p.batch())};
+  return lower_frag(
+      p, {"frag/wide.h", fmt::format("frag_wide<{}, {}, {}, {}>", type_text(p.weights.type), strips, warps, blocks)},
+      grid, warps, frag_wide_shared_bytes(warps, strips), ctx);
+}
+
+}  // namespace cudabk

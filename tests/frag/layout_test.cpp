@@ -1,0 +1,334 @@
+// The kernels of the `frag` layout on the emulated device: to and fro bit for bit, decoding bit for bit, and products of
+// whole fragments against plain loops.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <cmath>
+#include <random>
+
+#include "convert/args.h"
+#include "device/device.h"
+#include "formats/frag_place.h"
+#include "formats/gold.h"
+#include "formats/slices.h"
+#include "frag/args.h"
+#include "graph/init.h"
+
+namespace cudabk::test {
+namespace {
+
+constexpr uint64_t kSeed = 20261130;
+
+std::vector<DType> frag_types() {
+  std::vector<DType> types;
+  for (const DTypeTraits& row : kDTypes) {
+    if (frag_shape(row.type).exists()) {
+      types.push_back(row.type);
+    }
+  }
+  return types;
+}
+
+// A matrix of one slice: raw, on the host.
+struct Matrix {
+  DType type;
+  int64_t m, k;
+  std::vector<uint8_t> raw;
+
+  FragShape shape() const { return frag_shape(type); }
+  int64_t row_bytes() const { return k / block_elements(type) * block_bytes(type); }
+  int64_t units() const { return frag_units(k); }
+  int64_t packed_bytes() const { return frag_bytes(shape(), m, k); }
+};
+
+class FragLayout : public testing::TestWithParam<DType> {
+ protected:
+  void SetUp() override {
+    DeviceOptions options;
+    options.thread_order = DeviceOptions::ThreadOrder::kShuffled;
+    options.shuffle_threads_seed = kSeed;
+    device_ = open_device("host", options).value();
+    stream_ = device_->create_stream().value();
+    RecordProperty("seed", std::to_string(kSeed));
+  }
+
+  template <class Args>
+  void run(const std::string& header, const std::string& entry, Dim3 grid, uint32_t threads, uint32_t shared,
+           const Args& args) {
+    const auto kernel = device_->kernel({header, entry, sizeof(Args)});
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    KernelLaunch launch{*kernel, grid, {threads, 1, 1}, shared, false, std::vector<std::byte>(sizeof(Args))};
+    std::memcpy(launch.args.data(), &args, sizeof(Args));
+    const Status ran = stream_->run(launch);
+    ASSERT_TRUE(ran.ok()) << entry << ": " << ran.error().message;
+    ASSERT_TRUE(stream_->synchronize().ok());
+  }
+  std::string text(const std::string& kernel) const {
+    return kernel + "<DType::" + std::string(dtype_name(GetParam())) + ">";
+  }
+  template <class T>
+  Memory on_device(const std::vector<T>& values) {
+    Memory memory = device_->allocate(static_cast<int64_t>(values.size() * sizeof(T))).value();
+    EXPECT_TRUE(device_->upload(memory.ptr(), values.data(), memory.bytes()).ok());
+    return memory;
+  }
+  template <class T>
+  std::vector<T> on_host(const Memory& memory) {
+    std::vector<T> values(static_cast<size_t>(memory.bytes()) / sizeof(T));
+    EXPECT_TRUE(device_->download(values.data(), memory.ptr(), memory.bytes()).ok());
+    return values;
+  }
+
+  Memory pack(const Matrix& w) {
+    const Memory raw = on_device(w.raw);
+    Memory packed = device_->allocate(w.packed_bytes()).value();
+    RepackArgs args{};
+    args.src = reinterpret_cast<const uint8_t*>(raw.ptr());
+    args.dst = reinterpret_cast<uint8_t*>(packed.ptr());
+    args.row_bytes = w.row_bytes();
+    args.m = static_cast<int32_t>(w.m);
+    args.units = static_cast<int32_t>(w.units());
+    args.count = frag_strips(w.m) * w.units();
+    run("frag/repack.h", text("pack_frag"), {2, 1, 1}, kRepackThreads, static_cast<uint32_t>(w.shape().unit_bytes()),
+        args);
+    return packed;
+  }
+  std::vector<uint8_t> unpack(const Matrix& w, const Memory& packed) {
+    const Memory raw = device_->allocate(static_cast<int64_t>(w.raw.size())).value();
+    RepackArgs args{};
+    args.src = reinterpret_cast<const uint8_t*>(packed.ptr());
+    args.dst = reinterpret_cast<uint8_t*>(raw.ptr());
+    args.row_bytes = w.row_bytes();
+    args.m = static_cast<int32_t>(w.m);
+    args.units = static_cast<int32_t>(w.units());
+    args.count = frag_strips(w.m) * w.units();
+    run("frag/repack.h", text("unpack_frag"), {3, 1, 1}, kRepackThreads,
+        static_cast<uint32_t>(w.shape().unit_bytes()), args);
+    return on_host<uint8_t>(raw);
+  }
+  std::vector<float> decode_raw(const Matrix& w) {
+    const Memory raw = on_device(w.raw), dst = device_->allocate(w.m * w.k * 4).value();
+    const int elements = slice_shape(w.type).elements();
+    DequantizeArgs args{};
+    args.weights = reinterpret_cast<const uint8_t*>(raw.ptr());
+    args.dst = reinterpret_cast<uint8_t*>(dst.ptr());
+    args.row_stride = w.row_bytes();
+    args.m = args.rows = w.m;
+    args.a2 = 1;
+    args.k = static_cast<int32_t>(w.k);
+    run("convert/convert.h", "dequantize<DType::" + std::string(dtype_name(w.type)) + ", DType::f32>",
+        {static_cast<uint32_t>((w.k / elements + 255) / 256), static_cast<uint32_t>(w.m), 1}, 256,
+        static_cast<uint32_t>(256 * elements * 4), args);
+    return on_host<float>(dst);
+  }
+  std::vector<float> decode_frag(const Matrix& w, const Memory& packed) {
+    const Memory dst = device_->allocate(w.m * w.k * 4).value();
+    DequantizeFragArgs args{};
+    args.weights = reinterpret_cast<const uint8_t*>(packed.ptr());
+    args.dst = reinterpret_cast<uint8_t*>(dst.ptr());
+    args.a2 = 1;
+    args.m = static_cast<int32_t>(w.m);
+    args.k = static_cast<int32_t>(w.k);
+    args.units = static_cast<int32_t>(w.units());
+    args.count = frag_strips(w.m) * w.units();
+    run("frag/repack.h", "dequantize_frag<DType::" + std::string(dtype_name(w.type)) + ", DType::f32>", {2, 1, 1},
+        kRepackThreads, dequantize_frag_shared_bytes(4), args);
+    return on_host<float>(dst);
+  }
+
+  static Matrix random_bytes(int64_t m, int64_t k, uint64_t seed) {
+    Matrix w{GetParam(), m, k, {}};
+    w.raw.resize(static_cast<size_t>(m * w.row_bytes()));
+    std::mt19937_64 random(seed);
+    std::generate(w.raw.begin(), w.raw.end(), [&] { return static_cast<uint8_t>(random()); });
+    return w;
+  }
+  static Matrix random_weights(int64_t m, int64_t k, uint64_t seed) {
+    Matrix w = random_bytes(m, k, seed);
+    std::span<std::byte> bytes(reinterpret_cast<std::byte*>(w.raw.data()), w.raw.size());
+    const double stddev = 1 / std::sqrt(static_cast<double>(k));
+    EXPECT_TRUE(fill_random({.type = w.type, .stddev = stddev, .seed = seed}, bytes).ok());
+    return w;
+  }
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Stream> stream_;
+};
+
+void expect_same(const std::vector<uint8_t>& got, const std::vector<uint8_t>& want, int64_t row_bytes) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(int{got[i]}, int{want[i]}) << "row " << static_cast<int64_t>(i) / row_bytes << " byte "
+                                         << static_cast<int64_t>(i) % row_bytes << " seed " << kSeed;
+  }
+}
+
+// A NaN's bits are free, a zero's sign too.
+void expect_same(const std::vector<float>& got, const std::vector<float>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (std::isnan(want[i])) {
+      ASSERT_TRUE(std::isnan(got[i])) << i;
+    } else if (want[i] == 0) {
+      ASSERT_EQ(got[i], 0) << i;
+    } else {
+      ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(want[i]))
+          << "element " << i << ": " << got[i] << " instead of " << want[i] << " seed " << kSeed;
+    }
+  }
+}
+
+TEST_P(FragLayout, AnyBytesComeBack) {
+  const int64_t block = block_elements(GetParam());
+  for (const auto& [m, k] : std::vector<std::pair<int64_t, int64_t>>{
+           {16, 256}, {1, block}, {17, 3 * block}, {33, block == 32 ? 1056 : 768}, {31, 512}}) {
+    const Matrix w = random_bytes(m, k, kSeed + static_cast<uint64_t>(m));
+    expect_same(unpack(w, pack(w)), w.raw, w.row_bytes());
+  }
+}
+
+TEST_P(FragLayout, GoldenBlocksComeBack) {
+  std::string name(dtype_name(GetParam()));
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  const Gold gold("r4c1024/" + name);
+  ASSERT_TRUE(gold.valid());
+  Matrix w{GetParam(), gold.rows(), gold.cols(), gold.section<uint8_t>("q")};
+  expect_same(unpack(w, pack(w)), w.raw, w.row_bytes());
+  expect_same(decode_frag(w, pack(w)), decode_raw(w));
+}
+
+TEST_P(FragLayout, ValuesAreThoseOfTheRawBlocks) {
+  const int64_t block = block_elements(GetParam());
+  for (const auto& [m, k] : std::vector<std::pair<int64_t, int64_t>>{{16, 256}, {19, block}, {33, 5 * block}}) {
+    const Matrix w = random_weights(m, k, kSeed);
+    expect_same(decode_frag(w, pack(w)), decode_raw(w));
+  }
+}
+
+// Padding: zero codes, zero scales.
+TEST_P(FragLayout, PaddingDecodesToNothing) {
+  const Matrix w = random_weights(17, block_elements(GetParam()), kSeed);
+  const Memory packed = pack(w);
+  Matrix padded = w;
+  padded.m = 32;
+  padded.k = 256;
+  const std::vector<float> values = decode_frag(padded, packed);
+  for (int64_t row = 0; row < padded.m; ++row) {
+    for (int64_t k = 0; k < padded.k; ++k) {
+      if (row >= w.m || k >= w.k) {
+        ASSERT_EQ(values[static_cast<size_t>(row * padded.k + k)], 0) << row << " " << k;
+      }
+    }
+  }
+}
+
+// ---- products ----
+
+class FragProduct : public FragLayout {
+ protected:
+  // NMSE of the kernel's product of w and `n` columns.
+  double error_of(const Matrix& w, int64_t n, const std::string& header, const std::string& entry, int rows_of_block,
+                  int columns_of_block, int warps, uint32_t shared, float scale = 1) {
+    std::mt19937_64 random(kSeed);
+    std::normal_distribution<float> normal(0, scale);
+    std::vector<float> x(static_cast<size_t>(n * w.k));
+    std::generate(x.begin(), x.end(), [&] { return normal(random); });
+    const Memory x_memory = on_device(x), packed = pack(w);
+    const FragShape s = w.shape();
+    const Memory units =
+        device_->allocate((n + 7) / 8 * w.units() * column_unit_bytes(s.group)).value();
+    EXPECT_TRUE(device_->fill(units.ptr(), 0xff, units.bytes()).ok());
+    PackColumnsArgs pack_args{};
+    pack_args.x = reinterpret_cast<const uint8_t*>(x_memory.ptr());
+    pack_args.units = reinterpret_cast<uint8_t*>(units.ptr());
+    for (int i = 0; i < 4; ++i) {
+      pack_args.zero[i] = frag_start_zero(s, i / 2, i % 2);
+    }
+    pack_args.nb1 = w.k * 4;
+    pack_args.n = static_cast<int32_t>(n);
+    pack_args.b2 = pack_args.batch = 1;
+    pack_args.k = static_cast<int32_t>(w.k);
+    run("frag/columns.h", "pack_units<" + std::to_string(s.group) + ", true>",
+        {static_cast<uint32_t>((w.units() + 3) / 4), static_cast<uint32_t>(n), 1}, 128, 0, pack_args);
+    const Memory dst = device_->allocate(w.m * n * 4).value();
+    FragArgs args{};
+    args.weights = reinterpret_cast<const uint8_t*>(packed.ptr());
+    args.x = reinterpret_cast<const uint8_t*>(units.ptr());
+    args.dst = reinterpret_cast<float*>(dst.ptr());
+    args.batch = {1, 1, 1, 1};
+    args.m = static_cast<int32_t>(w.m);
+    args.n = static_cast<int32_t>(n);
+    args.units = static_cast<int32_t>(w.units());
+    run(header, entry,
+        {static_cast<uint32_t>((w.m + rows_of_block - 1) / rows_of_block),
+         static_cast<uint32_t>((n + columns_of_block - 1) / columns_of_block), 1},
+        static_cast<uint32_t>(32 * warps), shared, args);
+    return nmse(w, x, n, on_host<float>(dst));
+  }
+  double nmse(const Matrix& w, const std::vector<float>& x, int64_t n, const std::vector<float>& got) {
+    const std::vector<float> values = decode_raw(w);
+    double error = 0, norm = 0;
+    for (int64_t col = 0; col < n; ++col) {
+      for (int64_t row = 0; row < w.m; ++row) {
+        double want = 0;
+        for (int64_t k = 0; k < w.k; ++k) {
+          want += static_cast<double>(values[static_cast<size_t>(row * w.k + k)]) * x[static_cast<size_t>(col * w.k + k)];
+        }
+        const double difference = got[static_cast<size_t>(col * w.m + row)] - want;
+        error += difference * difference;
+        norm += want * want;
+      }
+    }
+    return error / norm;
+  }
+  std::string kernel(const std::string& name, const std::string& rest) const {
+    return name + "<DType::" + std::string(dtype_name(GetParam())) + ", " + rest + ">";
+  }
+};
+
+constexpr double kBound = 1e-6;
+
+TEST_P(FragProduct, OneTwoAndFourColumns) {
+  for (const int cols : {1, 2, 4}) {
+    const Matrix w = random_weights(16, 256, kSeed);
+    const double one = error_of(w, cols, "frag/vector.h", kernel("frag_vector", std::to_string(cols) + ", 8, 2"), 16,
+                                cols, 8, frag_vector_shared_bytes(8));
+    EXPECT_LT(one, kBound) << cols << " columns, one unit";
+    const Matrix large = random_weights(33, 256 * 19, kSeed);  // each warp has two or three units
+    const double many = error_of(large, cols, "frag/vector.h", kernel("frag_vector", std::to_string(cols) + ", 8, 2"),
+                                 16, cols, 8, frag_vector_shared_bytes(8));
+    EXPECT_LT(many, kBound) << cols << " columns, 19 units";
+  }
+}
+
+TEST_P(FragProduct, EightColumnsAndMore) {
+  const std::string entry = kernel("frag_wide", "1, 8, 2");
+  for (const int64_t n : {8, 3, 17}) {
+    const double one =
+        error_of(random_weights(16, 256, kSeed), n, "frag/wide.h", entry, 16, 8, 8, frag_wide_shared_bytes(8, 1));
+    EXPECT_LT(one, kBound) << n << " columns, one unit";
+  }
+  const double many =
+      error_of(random_weights(33, 256 * 19, kSeed), 9, "frag/wide.h", entry, 16, 8, 8, frag_wide_shared_bytes(8, 1));
+  EXPECT_LT(many, kBound) << "19 units";
+}
+
+TEST_P(FragProduct, ColumnsOfAnySize) {
+  const std::string entry = kernel("frag_wide", "1, 8, 2");
+  for (const float scale : {1e-30F, 1e6F, 1e30F}) {
+    const double error =
+        error_of(random_weights(16, 512, kSeed), 8, "frag/wide.h", entry, 16, 8, 8, frag_wide_shared_bytes(8, 1), scale);
+    EXPECT_LT(error, kBound) << "activations of " << scale;
+  }
+}
+
+const auto kNameOf = [](const auto& info) { return std::string(dtype_traits(info.param).name); };
+INSTANTIATE_TEST_SUITE_P(Every, FragLayout, testing::ValuesIn(frag_types()), kNameOf);
+INSTANTIATE_TEST_SUITE_P(Every, FragProduct, testing::ValuesIn(frag_types()), kNameOf);
+
+TEST(FragTypes, AreAllThatHaveProducts) { EXPECT_EQ(frag_types().size(), 20U); }
+
+}  // namespace
+}  // namespace cudabk::test
