@@ -6,7 +6,6 @@
 
 namespace cudabk {
 
-constexpr int kFactorWarps = 8;
 constexpr float kLargestValue = 16384;  // what values are brought below
 
 // Largest |code - zero|.
@@ -27,15 +26,13 @@ float group_bound(u32x2 entries, const FragRowScale& row) {
   return abs_f(scale) * frag_largest_code(S) + abs_f(s.y) * 1024;
 }
 
-// grid: x = strips. Row r of the strip belongs to lanes r and r + 16 of every warp; warps take every 8-th unit.
 template <DType T>
-KERNEL(frag_factors, kFactorWarps* kWarpSize)(FragFactorsArgs a) {
+void strip_factors(const uint8_t* weights, float* factors, int units) {
   constexpr FragShape S = frag_shape(T);
   const int row = lane() % kFragRows, h = row / 8;
-  const uint8_t* strip = a.weights + static_cast<int64_t>(block_x()) * a.units * S.unit_bytes();
-  wait_for_previous_kernel();
+  const uint8_t* strip = weights;
   float bound = 0;
-  for (int unit = warp(); unit < a.units; unit += kFactorWarps) {
+  for (int unit = warp(); unit < units; unit += kFactorWarps) {
     const uint8_t* p = strip + static_cast<int64_t>(unit) * S.unit_bytes();
     const uint32_t words = load_row_words<S, FragMemory::kWritten>(p, row);
     const FragRowScale scale = row_scale<S, 0>(words);
@@ -66,8 +63,18 @@ KERNEL(frag_factors, kFactorWarps* kWarpSize)(FragFactorsArgs a) {
     const int exponent = static_cast<int>(float_bits(bound) >> 23);
     const int wanted = 127 + 13 + 127 - exponent;
     const bool plain = exponent == 0 || exponent == 255;
-    a.factors[block_x() * kFragRows + row] =
-        plain ? 1.0f : bits_to_float(static_cast<uint32_t>(wanted > 253 ? 253 : wanted) << 23);
+    factors[row] = plain ? 1.0f : bits_to_float(static_cast<uint32_t>(wanted > 253 ? 253 : wanted) << 23);
+  }
+  block_sync();  // the shared memory is used again
+}
+
+// A block per strip, looped. Row r of the strip belongs to lanes r and r + 16 of every warp; warps take every 8-th
+// unit. Shared memory: a float per warp and row.
+template <DType T>
+KERNEL(frag_factors, kFactorWarps* kWarpSize)(FragFactorsArgs a) {
+  wait_for_previous_kernel();
+  for (int64_t strip = block_x(); strip < a.strips; strip += grid_x()) {
+    strip_factors<T>(a.weights + strip * a.units * frag_shape(T).unit_bytes(), a.factors + strip * kFragRows, a.units);
   }
 }
 

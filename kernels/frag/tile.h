@@ -287,6 +287,8 @@ struct FragTileProduct {
       produce(w);
     } else {
       const int strip0 = w.strip0 + warp() / 4 * Strips * 4 + warp() % 4;
+      const auto* factors = reinterpret_cast<const float*>(
+          args.row_factor + weight_offset(args.batch, batch, args.factor_stride2, args.factor_stride3));
       float factor[Strips][2], inverse[Strips][2];
       TileSums<Cols> sum[Strips];
 #pragma unroll
@@ -294,7 +296,7 @@ struct FragTileProduct {
         const int strip = strip0 + 4 * s < strips ? strip0 + 4 * s : strips - 1;
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-          factor[s][h] = load_readonly(args.row_factor + strip * 16 + 8 * h + lane() / 4);
+          factor[s][h] = load_readonly(factors + strip * 16 + 8 * h + lane() / 4);
           inverse[s][h] = divide(h == 0 ? frag_row_factor(S, 0) : frag_row_factor(S, 1), factor[s][h]);
         }
 #pragma unroll

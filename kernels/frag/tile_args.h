@@ -19,22 +19,25 @@ struct PackTilesArgs {
 };
 
 struct FragTileArgs {
-  const uint8_t* weights;   // [A3][A2][strips][units][unit bytes]; strides of A2 and A3 below
-  const float* row_factor;  // [A3][A2][strips * 16]: a power of two per row that brings its values into f16's range
-  const uint8_t* x;         // PackTilesArgs::tiles
+  const uint8_t* weights;  // [A3][A2][strips][units][unit bytes]; strides of A2 and A3 below
+  const uint8_t*
+      row_factor;    // f32 [A3][A2][strips * 16]: a power of two per row that brings its values into f16's range
+  const uint8_t* x;  // PackTilesArgs::tiles
   const float* x_scale;
   float* dst;             // [m, n, batch] dense; with splits > 1: partial sums [splits][batch][n][m]
   EpilogueArgs epilogue;  // applied when splits == 1
   BatchArgs batch;
-  int64_t stride2, stride3;
+  int64_t stride2, stride3, factor_stride2, factor_stride3;
   int32_t m, n, units;
   int32_t splits;  // parts of k, computed by different blocks
 };
 
+constexpr int kFactorWarps = 8;  // of a block that computes row factors
 struct FragFactorsArgs {
-  const uint8_t* weights;  // [strips][units][unit bytes] of one slice
+  const uint8_t* weights;  // [strips][units][unit bytes], slices one after the other
   float* factors;          // [strips * 16]
   int32_t units;
+  int64_t strips;
 };
 
 // Bytes of shared memory of a block: stages of one unit of all columns and strips, and two barriers each.

@@ -30,6 +30,10 @@ Status Repacker::pack(const Tensor& root, DevicePtr raw, DevicePtr packed) {
   call.args.src = reinterpret_cast<const uint8_t*>(raw);
   call.args.dst = reinterpret_cast<uint8_t*>(packed);
   CUDABK_TRY(run(call.launch("pack")));
+  auto factors = factors_call(root);
+  factors.args.weights = reinterpret_cast<const uint8_t*>(packed);
+  factors.args.factors = reinterpret_cast<float*>(packed + frag_factors_offset(root));
+  CUDABK_TRY(run(factors.launch("row factors")));
   ++stats_.tensors;
   stats_.bytes += byte_size(root);
   return success();

@@ -13,6 +13,11 @@ constexpr int64_t kMaxBlocks = 1 << 20;  // of threads; they loop over the rest
 
 int64_t slice_bytes(const Tensor& root) { return frag_bytes(frag_shape(root.type), root.ne[1], root.ne[0]); }
 
+// Of the row factors of a slice.
+int64_t slice_factor_bytes(const Tensor& root) {
+  return frag_strips(root.ne[1]) * kFragRows * static_cast<int64_t>(sizeof(float));
+}
+
 KernelCall<RepackArgs> repack_call(const Tensor& root, std::string_view kernel) {
   const int64_t count = frag_strips(root.ne[1]) * frag_units(root.ne[0]) * root.ne[2] * root.ne[3];
   KernelCall<RepackArgs> call({"frag/repack.h", fmt::format("{}<DType::{}>", kernel, dtype_name(root.type))},
@@ -49,7 +54,11 @@ Support frag_can_hold(const Tensor& root, const DeviceInfo& device) {
   return {};
 }
 
-int64_t frag_tensor_bytes(const Tensor& root) { return slice_bytes(root) * root.ne[2] * root.ne[3]; }
+int64_t frag_factors_offset(const Tensor& root) { return slice_bytes(root) * root.ne[2] * root.ne[3]; }
+
+int64_t frag_tensor_bytes(const Tensor& root) {
+  return frag_factors_offset(root) + slice_factor_bytes(root) * root.ne[2] * root.ne[3];
+}
 
 std::optional<FragView> frag_view(const Tensor& weights) {
   const Tensor& root = weights.root();
@@ -65,6 +74,7 @@ std::optional<FragView> frag_view(const Tensor& weights) {
   FragView view;
   view.units = static_cast<int32_t>(frag_units(root.ne[0]));
   view.offset = slice * slice_bytes(root) + row / kFragRows * view.units * frag_shape(root.type).unit_bytes();
+  view.factor_offset = frag_factors_offset(root) + slice * slice_factor_bytes(root) + row * 4;
   for (const int dim : {2, 3}) {
     if (weights.ne[dim] == 1) {
       continue;
@@ -73,11 +83,22 @@ std::optional<FragView> frag_view(const Tensor& weights) {
       return std::nullopt;
     }
     (dim == 2 ? view.stride2 : view.stride3) = weights.nb[dim] / root.nb[2] * slice_bytes(root);
+    (dim == 2 ? view.factor_stride2 : view.factor_stride3) = weights.nb[dim] / root.nb[2] * slice_factor_bytes(root);
   }
   return view;
 }
 
 KernelCall<RepackArgs> pack_call(const Tensor& root) { return repack_call(root, "pack_frag"); }
 KernelCall<RepackArgs> unpack_call(const Tensor& root) { return repack_call(root, "unpack_frag"); }
+
+KernelCall<FragFactorsArgs> factors_call(const Tensor& root) {
+  const int64_t strips = frag_strips(root.ne[1]) * root.ne[2] * root.ne[3];
+  KernelCall<FragFactorsArgs> call({"frag/factors.h", fmt::format("frag_factors<DType::{}>", dtype_name(root.type))},
+                                   {static_cast<uint32_t>(std::min(strips, kMaxBlocks))}, {kFactorWarps * 32},
+                                   kFactorWarps * kFragRows * 4);
+  call.args.units = static_cast<int32_t>(frag_units(root.ne[0]));
+  call.args.strips = strips;
+  return call;
+}
 
 }  // namespace cudabk

@@ -1,11 +1,12 @@
-// Weights in the `frag` layout (kernels/formats/frag_shape.h) as lowering sees them: which tensors can have it, how large
-// they are, what a view of one is, and the launches that change layouts.
+// Weights in the `frag` layout (kernels/formats/frag_shape.h) as lowering sees them: which tensors can have it, how
+// large they are, what a view of one is, and the launches that change layouts.
 #pragma once
 
 #include <optional>
 
 #include "dispatch/problem.h"
 #include "frag/args.h"
+#include "frag/tile_args.h"
 #include "graph/tensor.h"
 #include "ops/launch.h"
 
@@ -15,7 +16,7 @@ namespace cudabk {
 // Correctness only; that no node writes the tensor is up to the caller.
 Support frag_can_hold(const Tensor& root, const DeviceInfo& device);
 
-// Bytes of a root tensor in the layout.
+// Bytes of a root tensor in the layout: slices one after the other, then a factor per row.
 int64_t frag_tensor_bytes(const Tensor& root);
 
 // A view of packed weights that kernels can read in place.
@@ -23,6 +24,8 @@ struct FragView {
   int64_t offset = 0;                // bytes from the root's memory
   int64_t stride2 = 0, stride3 = 0;  // bytes between slices of dims 2 and 3; 0 for an extent of 1
   int32_t units = 0;                 // of a strip
+  // The rows' factors (frag/factors.h), behind all slices; the same meanings.
+  int64_t factor_offset = 0, factor_stride2 = 0, factor_stride3 = 0;
 };
 // Whole rows from a multiple of 16 on within each slice; nothing for other views, and for roots in the raw layout.
 std::optional<FragView> frag_view(const Tensor& weights);
@@ -30,5 +33,9 @@ std::optional<FragView> frag_view(const Tensor& weights);
 // All of `root`, from raw to packed memory or back. Bind args.src and args.dst.
 KernelCall<RepackArgs> pack_call(const Tensor& root);
 KernelCall<RepackArgs> unpack_call(const Tensor& root);
+// The rows' factors of packed memory. Bind args.weights and args.factors.
+KernelCall<FragFactorsArgs> factors_call(const Tensor& root);
+// Bytes from the start of packed memory to the factors.
+int64_t frag_factors_offset(const Tensor& root);
 
 }  // namespace cudabk

@@ -116,6 +116,9 @@ Result<std::vector<Launch>> lower_mul_mat(const Tensor& product, const Tensor* a
   if (choice.family == "frag_wide") {
     return lower_frag_wide(p, ctx);
   }
+  if (choice.family == "frag_tile") {
+    return lower_frag_tile(p, ctx);
+  }
   if (addend != nullptr) {
     return unsupported(fmt::format("{} has no epilogue", choice.family));
   }

@@ -183,8 +183,8 @@ Result<Tensor*> build_mul_mat_case(Graph& graph, const CaseParams& params) {
   if (rows != 0 && rows < m) {
     return invalid(fmt::format("mul_mat: {} rows do not hold {}", rows, m));
   }
-  CUDABK_ASSIGN(Tensor * w, make_operand(graph, "weights", type, {k, std::max(m, rows), b2, b3}, Usage::kWeights, order,
-                                         gap));
+  CUDABK_ASSIGN(Tensor * w,
+                make_operand(graph, "weights", type, {k, std::max(m, rows), b2, b3}, Usage::kWeights, order, gap));
   const std::string layout = value_or(params, "layout", "auto");
   w->root().layout_wish =
       layout == "auto" ? LayoutWish::kAuto : (layout == "frag" ? LayoutWish::kFrag : LayoutWish::kRaw);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "formats/slices.h"
+#include "frag/tile_args.h"
 #include "ops/frag_weights.h"
 #include "ops/mul_mat.h"
 #include "ops/mul_mat_lowering.h"
@@ -88,6 +89,21 @@ Support frag_wide_can_run(const Problem& p, const Config&, const DeviceInfo&) {
   return p.dim("n") <= 8 * kMaxGridYZ ? Support{} : Support::no("more columns than a grid has");
 }
 
+Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  if (const Support s = frag_layout(p); !s) {
+    return s;
+  }
+  if (d.arch != "sm_90a") {
+    return Support::no(fmt::format("needs warp-group products (sm_90a), the device is {}", d.arch));
+  }
+  const int shared =
+      frag_tile_shared_bytes(frag_shape(weight_type(p)), c.at("cols"), c.at("strips"), c.at("groups"), c.at("stages"));
+  if (shared > d.max_shared_bytes) {
+    return Support::no(fmt::format("needs {} bytes of shared memory, the device has {}", shared, d.max_shared_bytes));
+  }
+  return p.dim("n") <= c.at("cols") * kMaxGridYZ ? Support{} : Support::no("more columns than a grid has");
+}
+
 Support dequant_gemm_can_run(const Problem& p, const Config&, const DeviceInfo&) { return quantized_weights(p); }
 
 Support blas_can_run(const Problem& p, const Config&, const DeviceInfo&) {
@@ -102,6 +118,11 @@ const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kFragVectorParams = {{"warps", {4, 8, 10, 12, 14}, 8}, {"blocks", {1, 2}, 2}};
 const std::vector<ConfigParam> kFragWideParams = {{"strips", {1, 2}, 1}, {"warps", {4, 8}, 8}, {"blocks", {1, 2}, 2}};
+const std::vector<ConfigParam> kFragTileParams = {{"cols", {16, 32, 64, 128}, 64},
+                                                  {"strips", {1, 2}, 1},
+                                                  {"groups", {1, 2, 3, 4}, 2},
+                                                  {"stages", {2, 3, 4}, 3},
+                                                  {"split", {1, 2, 3, 4, 6, 8}, 4}};
 // Fallbacks that need no spilling on any architecture.
 std::vector<ConfigParam> tile_params(int tile_n) {
   return {{"tile_m", {32, 64, 128}, 64}, {"tile_n", {16, 32, 64, 128}, tile_n}, {"split", {1, 2, 4, 8}, 4}};
@@ -113,9 +134,13 @@ std::span<const Family> mul_mat_families() {
   static const std::vector<Family> kFamilies = {
       {"frag_vector", kFragVectorParams, frag_vector_can_run},
       {"frag_wide", kFragWideParams, frag_wide_can_run},
-      {"mmvq", kMmvqParams, mmvq_can_run},        {"mmvf", kMmvfParams, mmvf_can_run},
-      {"mmq", tile_params(64), mmq_can_run},      {"mmf", tile_params(32), mmf_can_run},
-      {"dequant_gemm", {}, dequant_gemm_can_run}, {"blas", {}, blas_can_run},
+      {"frag_tile", kFragTileParams, frag_tile_can_run},
+      {"mmvq", kMmvqParams, mmvq_can_run},
+      {"mmvf", kMmvfParams, mmvf_can_run},
+      {"mmq", tile_params(64), mmq_can_run},
+      {"mmf", tile_params(32), mmf_can_run},
+      {"dequant_gemm", {}, dequant_gemm_can_run},
+      {"blas", {}, blas_can_run},
       {"blas_batched", {}, blas_batched_can_run},
   };
   return kFamilies;

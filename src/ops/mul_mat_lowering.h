@@ -33,9 +33,14 @@ Launches lower_mmvf(const Product& p, LowerContext& ctx);
 Launches lower_tile(const Product& p, LowerContext& ctx);  // mmq and mmf
 Launches lower_frag_vector(const Product& p, LowerContext& ctx);
 Launches lower_frag_wide(const Product& p, LowerContext& ctx);
+Launches lower_frag_tile(const Product& p, LowerContext& ctx);
 Launches lower_gemm(const Product& p, LowerContext& ctx);  // dequant_gemm, blas and blas_batched
 
 // ---- shared pieces ----
+
+// Scratch for the partial sums of `splits` parts of k, [splits][batch][n][m], and in `after` the launch that adds them
+// (and the addend) into the result.
+BufferRef add_reduce(const Product& p, LowerContext& ctx, int splits, Launches& after);
 
 // "DType::q4_K": a type as it stands in a kernel's template-id.
 std::string type_text(DType type);

@@ -14,6 +14,8 @@ namespace {
 constexpr int kReduceThreads = 256;
 constexpr int64_t kReduceBlocks = 2048;  // enough for any device; the kernel loops
 
+}  // namespace
+
 BufferRef add_reduce(const Product& p, LowerContext& ctx, int splits, Launches& after) {
   const int64_t elements = p.m() * p.n() * p.batch();
   const BufferRef partial = ctx.scratch(elements * splits * 4);
@@ -31,6 +33,8 @@ BufferRef add_reduce(const Product& p, LowerContext& ctx, int splits, Launches& 
   after.push_back(call.launch("reduce_splits"));
   return partial;
 }
+
+namespace {
 
 std::string tile_entry(const Product& p, int tile_m, int tile_n) {
   const DType type = p.weights.type;

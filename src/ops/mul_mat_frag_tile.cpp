@@ -1,0 +1,86 @@
+// frag_tile: weights in the `frag` layout times many columns, by warp groups (sm_90a).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "formats/frag_place.h"
+#include "frag/tile_args.h"
+#include "ops/frag_weights.h"
+#include "ops/mul_mat_lowering.h"
+
+namespace cudabk {
+namespace {
+
+constexpr int kPackThreads = 512;
+
+struct PackedTiles {
+  BufferRef tiles, scale;
+};
+
+// The activations as f16 tiles with a scale per column, shared by all products of `x`.
+PackedTiles pack_tiles(const Tensor& x, LowerContext& ctx, Launches& launches) {
+  const int64_t n = x.ne[1], batch = x.ne[2] * x.ne[3];
+  const int64_t bytes = batch * ((n + 7) / 8) * frag_units(x.ne[0]) * 4 * kTileColumnsBytes;
+  const auto memory = ctx.shared_scratch(x, "tiles of f16", bytes + batch * n * 4);
+  const PackedTiles result{memory.ref, memory.ref + bytes};
+  if (!memory.fresh) {
+    return result;
+  }
+  KernelCall<PackTilesArgs> call({"frag/tile_columns.h", fmt::format("pack_tiles<{}>", rows_aligned(x, 16))},
+                                 {static_cast<uint32_t>(n), grid_extent(batch)}, {kPackThreads}, 64);
+  call.args.nb1 = x.nb[1];
+  call.args.nb2 = x.nb[2];
+  call.args.nb3 = x.nb[3];
+  call.args.n = static_cast<int32_t>(n);
+  call.args.b2 = static_cast<int32_t>(x.ne[2]);
+  call.args.batch = static_cast<int32_t>(batch);
+  call.args.k = static_cast<int32_t>(x.ne[0]);
+  call.bind(call.args.x, ctx.data(x));
+  call.bind(call.args.tiles, result.tiles);
+  call.bind(call.args.scale, result.scale);
+  call.work().programmatic = true;
+  launches.push_back(call.launch("pack_tiles"));
+  return result;
+}
+
+}  // namespace
+
+Launches lower_frag_tile(const Product& p, LowerContext& ctx) {
+  Launches launches, after;
+  const Tensor& w = p.weights;
+  const FragView view = *frag_view(w);  // the family applies to nothing else
+  const Config& c = p.choice.config;
+  const int cols = c.at("cols"), strips = c.at("strips"), groups = c.at("groups"), stages = c.at("stages");
+  const int splits = std::min(c.at("split"), view.units), rows = groups * strips * 64;
+  const PackedTiles x = pack_tiles(p.x, ctx, launches);
+  const Dim3 grid{static_cast<uint32_t>((p.m() + rows - 1) / rows), static_cast<uint32_t>((p.n() + cols - 1) / cols),
+                  grid_extent(p.batch() * splits)};
+  KernelCall<FragTileArgs> call(
+      {"frag/tile.h", fmt::format("frag_tile<{}, {}, {}, {}, {}>", type_text(w.type), cols, strips, groups, stages)},
+      grid, {static_cast<uint32_t>(groups * 128 + 32)},
+      static_cast<uint32_t>(frag_tile_shared_bytes(frag_shape(w.type), cols, strips, groups, stages)));
+  call.args.batch = p.batch_args();
+  call.args.stride2 = view.stride2;
+  call.args.stride3 = view.stride3;
+  call.args.factor_stride2 = view.factor_stride2;
+  call.args.factor_stride3 = view.factor_stride3;
+  call.args.m = static_cast<int32_t>(p.m());
+  call.args.n = static_cast<int32_t>(p.n());
+  call.args.units = view.units;
+  call.args.splits = splits;
+  call.bind(call.args.weights, ctx.stored(w.root()) + view.offset);
+  call.bind(call.args.row_factor, ctx.stored(w.root()) + view.factor_offset);
+  call.bind(call.args.x, x.tiles);
+  call.bind(call.args.x_scale, x.scale);
+  call.bind(call.args.dst, splits > 1 ? add_reduce(p, ctx, splits, after) : ctx.data(p.dst));
+  if (splits == 1) {
+    set_epilogue(call, p, ctx);
+  }
+  call.work().programmatic = weights_are_constant(w);
+  launches.push_back(call.launch(fmt::format("{} {}", p.choice.family, dtype_name(w.type))));
+  std::move(after.begin(), after.end(), std::back_inserter(launches));
+  return launches;
+}
+
+}  // namespace cudabk
