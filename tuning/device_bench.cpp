@@ -147,7 +147,8 @@ class DeviceBench final : public ShapeBench {
     if (replicas_ != nullptr) {
       return success();
     }
-    CUDABK_ASSIGN(const FootprintPlan footprint, case_footprint(device_, case_, CacheMode::kCold, kMaxCopies, layouts()));
+    CUDABK_ASSIGN(const FootprintPlan footprint,
+                  case_footprint(device_, case_, CacheMode::kCold, kMaxCopies, layouts()));
     ReplicaOptions options;
     options.copies = static_cast<int>(footprint.copies);
     options.seed = seed_;

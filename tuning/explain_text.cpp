@@ -112,6 +112,11 @@ Json choice_json(const ExplainedChoice& c) {
 std::string explanation_text(const Explanation& e) {
   std::string text = fmt::format("device    {} ({}, {} SMs)\n", e.device.name, e.device.arch, e.device.sm_count);
   text += fmt::format("profile   {} ({})\n", e.profile_source, e.profile_why);
+  for (const ExplainedLayout& l : e.layouts) {
+    text += fmt::format(
+        "layout    {} {}, {}{}\n", l.tensor, l.layout, format_bytes(static_cast<double>(l.stored_bytes)),
+        l.note.empty() ? fmt::format(" (raw {})", format_bytes(static_cast<double>(l.raw_bytes))) : ": " + l.note);
+  }
   for (const ExplainedChoice& c : e.choices) {
     choice_lines(c, e.choices.size() > 1, text);
   }
@@ -149,7 +154,14 @@ std::string explanation_json(const Explanation& e) {
   for (const auto& [name, value] : e.params.values) {
     params[name] = value;
   }
-  Json choices = Json::array(), launches = Json::array(), fusions = Json::array();
+  Json layouts = Json::array(), choices = Json::array(), launches = Json::array(), fusions = Json::array();
+  for (const ExplainedLayout& l : e.layouts) {
+    layouts.push_back({{"tensor", l.tensor},
+                       {"layout", l.layout},
+                       {"raw_bytes", l.raw_bytes},
+                       {"stored_bytes", l.stored_bytes},
+                       {"note", l.note}});
+  }
   for (const ExplainedChoice& c : e.choices) {
     choices.push_back(choice_json(c));
   }
@@ -170,6 +182,7 @@ std::string explanation_json(const Explanation& e) {
         {"sm_count", e.device.sm_count},
         {"emulated", e.device.emulated}}},
       {"profile", {{"source", e.profile_source}, {"why", e.profile_why}, {"warnings", e.profile_warnings}}},
+      {"layouts", layouts},
       {"choices", choices},
       {"launches", launches},
       {"scratch_bytes", e.scratch_bytes},

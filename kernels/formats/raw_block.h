@@ -140,9 +140,7 @@ requires(T == DType::q4_K || T == DType::q5_K) struct RawBlock<T> {
 };
 
 // Bit pairs as q2_K and q3_K hold them: in each half of 128 elements, column c of 32 has bits 2c of the half's bytes.
-inline uint32_t pair_at(const uint8_t* pairs, int i) {
-  return (pairs[i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2)) & 3u;
-}
+inline uint32_t pair_at(const uint8_t* pairs, int i) { return (pairs[i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2)) & 3u; }
 template <class V>
 uint32_t pair_byte(const V& v, int i, int shift) {  // bits `shift` and above of the codes
   uint32_t bits = 0;

@@ -101,8 +101,7 @@ requires(T == DType::iq2_xs) struct RawBlock<T> {
     }
     if (i < 66) {
       const int octet = (i - 2) / 2;
-      const uint32_t field =
-          entry_number(kGrid, octet_levels(v, octet)) | (octet_signs(v, octet, 2) & 127) << 9;
+      const uint32_t field = entry_number(kGrid, octet_levels(v, octet)) | (octet_signs(v, octet, 2) & 127) << 9;
       return field >> (8 * (i % 2));
     }
     return odd_scale(v.entry(2 * (i - 66))) | odd_scale(v.entry(2 * (i - 66) + 1)) << 4;

@@ -43,11 +43,11 @@ struct RepackArgs {
 };
 
 struct DequantizeFragArgs {
-  const uint8_t* weights;     // [A3][A2][strips][units][unit bytes]; byte strides of A2 and A3 below
-  uint8_t* dst;               // [A3][A2][m][k] of the destination type, dense
+  const uint8_t* weights;  // [A3][A2][strips][units][unit bytes]; byte strides of A2 and A3 below
+  uint8_t* dst;            // [A3][A2][m][k] of the destination type, dense
   int64_t stride2, stride3;
   int32_t a2, m, k, units;
-  int64_t count;              // units of all slices
+  int64_t count;  // units of all slices
 };
 
 constexpr int kRepackThreads = 128;  // of a block, one warp per tile

@@ -19,8 +19,7 @@ void assign(Graph& graph, const DeviceInfo& device, LayoutOf layout_of) {
     if (t->view_src != nullptr || t->op != kOpNone) {
       continue;
     }
-    const bool packed =
-        layout_of(*t) == WeightLayout::kFrag && frag_can_hold(*t, device) && !is_written(graph, *t);
+    const bool packed = layout_of(*t) == WeightLayout::kFrag && frag_can_hold(*t, device) && !is_written(graph, *t);
     t->layout = packed ? WeightLayout::kFrag : WeightLayout::kRaw;
   }
 }

@@ -12,7 +12,7 @@ namespace cudabk {
 
 // What packing has cost so far. Not part of any measured op.
 struct RepackStats {
-  int tensors = 0;   // packings, repeated ones included
+  int tensors = 0;    // packings, repeated ones included
   int64_t bytes = 0;  // raw
   double ns = 0;      // of the packing kernels, from launch to end
 };

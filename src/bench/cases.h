@@ -69,8 +69,8 @@ PlanOptions layout_options(const BenchCase& c, const Profile* profile);
 Result<std::vector<Variant>> variants_for(const BenchCase& c, const std::string& text, const DeviceInfo& device,
                                           const Profile* profile = nullptr);
 
-// The cases of `bench <op>`. kInvalid for bad input (every case must build), kNothing when the filters leave none. `profile`: as
-// for variants_for.
+// The cases of `bench <op>`. kInvalid for bad input (every case must build), kNothing when the filters leave none.
+// `profile`: as for variants_for.
 Result<std::vector<BenchCase>> select_cases(const OpDef& op, const Selection& selection, const DeviceInfo& device,
                                             const Profile* profile = nullptr);
 

@@ -23,9 +23,7 @@ bool is_root(const Tensor& t) { return t.view_src == nullptr; }
 bool rotates(const Tensor& leaf) { return byte_size(leaf) >= kRotateFromBytes && row_count(leaf) >= kRotateFromRows; }
 
 // Of a root tensor in its layout, without what follows it.
-int64_t stored_bytes(const Tensor& t) {
-  return t.layout == WeightLayout::kFrag ? allocation_bytes(t) : byte_size(t);
-}
+int64_t stored_bytes(const Tensor& t) { return t.layout == WeightLayout::kFrag ? allocation_bytes(t) : byte_size(t); }
 
 bool is_index(DType type) {
   return type == DType::i8 || type == DType::i16 || type == DType::i32 || type == DType::i64;
@@ -61,7 +59,8 @@ Status Replicas::build(const BenchCase& c) {
 
 std::string Replicas::layout() const {
   const std::vector<const Tensor*> own = tensors(0);
-  const bool packed = std::any_of(own.begin(), own.end(), [](const Tensor* t) { return t->layout == WeightLayout::kFrag; });
+  const bool packed =
+      std::any_of(own.begin(), own.end(), [](const Tensor* t) { return t->layout == WeightLayout::kFrag; });
   return packed ? "frag" : "raw";
 }
 

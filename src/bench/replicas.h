@@ -25,7 +25,7 @@ struct ReplicaOptions {
   uint64_t seed = 42;
   Distribution distribution;
   std::optional<PlanOptions> layouts;  // weights are laid out for such a plan; without it all are raw
-  bool poison = true;  // results start as NaN, guard zones behind tensors
+  bool poison = true;                  // results start as NaN, guard zones behind tensors
 };
 
 // N copies of a case's op in one graph. Copy 0 gets random data from the seed: weights with a standard deviation of

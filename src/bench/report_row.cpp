@@ -27,6 +27,9 @@ std::string chosen_variant(const CaseResult& result) {
 
 std::string remarks(const CaseResult& result) {
   std::vector<std::string> parts = result.flags;
+  if (result.repack.tensors > 0) {  // at upload, outside the measured time
+    parts.push_back("repack " + format_time_ns(result.repack.ns / result.repack.tensors));
+  }
   if (result.status != CaseStatus::kOk) {
     std::string text = "** " + std::string(status_name(result.status));
     if (!result.message.empty()) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/repack.h"
 #include "core/result.h"
 #include "device/device.h"
 #include "dispatch/problem.h"
@@ -73,12 +74,12 @@ struct CaseResult {
   int rule = -1;
   std::vector<std::string> fusions;  // rules that fired
 
-  int copies = 0;            // independent ops per replay
-  int launches = 0;          // per op (rounded to what the plan holds / copies)
-  int64_t weight_bytes = 0;  // distinct, per replay, as stored
+  int copies = 0;              // independent ops per replay
+  int launches = 0;            // per op (rounded to what the plan holds / copies)
+  int64_t weight_bytes = 0;    // distinct, per replay, as stored
   std::string layout = "raw";  // of the weights: "raw", or "frag" where some are packed
   RepackStats repack;          // what packing them took at upload, all copies
-  double footprint_l2 = 0;   // distinct bytes touched per replay / L2
+  double footprint_l2 = 0;     // distinct bytes touched per replay / L2
   bool cold_proven = false;
   std::string timer;        // "event", "wall"
   std::string stop_reason;  // "precision", "time", ...

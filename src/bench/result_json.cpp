@@ -131,6 +131,8 @@ Json case_json(const CaseResult& result, const RunLimits& limits) {
   json["copies"] = result.copies;
   json["launches"] = result.launches;
   json["weight_bytes_per_replay"] = result.weight_bytes;
+  json["layout"] = result.layout;
+  json["repack"] = {{"tensors", result.repack.tensors}, {"bytes", result.repack.bytes}, {"ns", result.repack.ns}};
   json["footprint_l2"] = number(result.footprint_l2);
   json["cold_proven"] = result.cold_proven;
   json["timer"] = text_or_null(result.timer);

@@ -81,7 +81,8 @@ Selection plain(const std::map<std::string, std::string>& axes, std::string shap
   return s;
 }
 
-Status add_line(std::vector<BenchCase>& cases, const std::string& line, const DeviceInfo& device) {
+Status add_line(std::vector<BenchCase>& cases, const std::string& line, const DeviceInfo& device,
+                const Profile* profile) {
   const nlohmann::json entry = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!entry.is_object() || !entry.contains("target") || !entry["target"].is_string()) {
     return invalid("not an object with a \"target\"");
@@ -97,10 +98,11 @@ Status add_line(std::vector<BenchCase>& cases, const std::string& line, const De
     }
   }
   const bool has_variant = entry.contains("variant") && entry["variant"].is_string();
-  return add_selected(cases, *op, plain(axes, "", has_variant ? entry["variant"].get<std::string>() : "auto"), device);
+  const std::string variant = has_variant ? entry["variant"].get<std::string>() : "auto";
+  return add_selected(cases, *op, plain(axes, "", variant), device, profile);
 }
 
-Result<std::vector<BenchCase>> file_cases(const std::string& path, const DeviceInfo& device) {
+Result<std::vector<BenchCase>> file_cases(const std::string& path, const DeviceInfo& device, const Profile* profile) {
   CUDABK_ASSIGN(const std::string text, read_file(path));
   std::vector<BenchCase> cases;
   size_t line_number = 0;
@@ -112,7 +114,7 @@ Result<std::vector<BenchCase>> file_cases(const std::string& path, const DeviceI
     if (line.find_first_not_of(" \t\r") == std::string::npos) {
       continue;
     }
-    if (Status added = add_line(cases, line, device); !added.ok()) {
+    if (Status added = add_line(cases, line, device, profile); !added.ok()) {
       return std::move(added).error().with_context(fmt::format("{}:{}", path, line_number));
     }
   }
@@ -133,13 +135,13 @@ std::string op_names() {
 }
 
 Result<std::vector<BenchCase>> suite_cases(const std::string& name, const Selection& selection,
-                                           const DeviceInfo& device) {
+                                           const DeviceInfo& device, const Profile* profile) {
   if (!selection.axes.empty() || !selection.shapes.empty() || selection.variant != "auto") {
     return invalid("--suite names its own axes, shapes and variants; use --filter and --exclude to narrow it");
   }
   std::vector<BenchCase> cases;
   if (name.rfind('@', 0) == 0) {
-    CUDABK_ASSIGN(cases, file_cases(name.substr(1), device));
+    CUDABK_ASSIGN(cases, file_cases(name.substr(1), device, profile));
     if (cases.empty()) {
       return Error{ErrorKind::kNothing, name.substr(1) + " holds no case"};
     }
@@ -152,13 +154,13 @@ Result<std::vector<BenchCase>> suite_cases(const std::string& name, const Select
   CUDABK_ASSIGN(const std::string suite, match_word("suite", name, names));
   if (suite == "all") {
     for (const OpDef* op : all_ops()) {
-      CUDABK_TRY(add_selected(cases, *op, plain({}, "", "auto"), device));
+      CUDABK_TRY(add_selected(cases, *op, plain({}, "", "auto"), device, profile));
     }
-    CUDABK_TRY(add_selected(cases, layer_target(), plain({}, "", "auto"), device));
+    CUDABK_TRY(add_selected(cases, layer_target(), plain({}, "", "auto"), device, profile));
   } else {
     for (const Entry& entry : entries(suite, device.emulated)) {
       CUDABK_ASSIGN(const OpDef* op, target_op(entry.target));
-      CUDABK_TRY(add_selected(cases, *op, plain(entry.axes, entry.shapes, "auto"), device));
+      CUDABK_TRY(add_selected(cases, *op, plain(entry.axes, entry.shapes, "auto"), device, profile));
     }
   }
   return with_modes(cases, selection);

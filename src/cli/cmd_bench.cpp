@@ -131,12 +131,12 @@ Status run_bench(CliContext& context, const BenchFlags& flags) {
   CUDABK_TRY(check_outputs(flags.outputs));
   CUDABK_ASSIGN(Device * device, context.device());
   CUDABK_ASSIGN(RunOptions options, to_run_options(flags, context, device->info()));
-  CUDABK_ASSIGN(const std::vector<BenchCase> cases, cases_of(flags, device->info()));
+  CUDABK_ASSIGN(const Profile* profile, context.profile());
+  CUDABK_ASSIGN(const std::vector<BenchCase> cases, cases_of(flags, device->info(), profile));
   if (flags.list) {
     print_list(context, cases);
     return success();
   }
-  CUDABK_ASSIGN(const Profile* profile, context.profile());
   if (context.device_name != "auto") {
     options.base_command = {"--device", context.device_name};
   }
@@ -153,8 +153,8 @@ Status run_bench(CliContext& context, const BenchFlags& flags) {
 Status run_google(CliContext& context, const BenchFlags& flags, const std::vector<std::string>& google_flags) {
   CUDABK_ASSIGN(Device * device, context.device());
   CUDABK_ASSIGN(const RunOptions options, to_run_options(flags, context, device->info()));
-  CUDABK_ASSIGN(const std::vector<BenchCase> cases, cases_of(flags, device->info()));
   CUDABK_ASSIGN(const Profile* profile, context.profile());
+  CUDABK_ASSIGN(const std::vector<BenchCase> cases, cases_of(flags, device->info(), profile));
   return run_google_benchmark_cases(*device, *profile, cases, options, google_flags, std::cout, std::cerr);
 }
 

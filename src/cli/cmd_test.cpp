@@ -133,14 +133,14 @@ Status run_test(CliContext& context, const BenchFlags& flags, const std::string&
   CUDABK_TRY(check_outputs(flags.outputs));
   CUDABK_ASSIGN(Device * device, context.device());
   CUDABK_ASSIGN(const RunOptions run_options, to_run_options(flags, context, device->info()));
-  CUDABK_ASSIGN(const std::vector<BenchCase> cases, selected(flags, device->info()));
+  CUDABK_ASSIGN(const Profile* profile, context.profile());
+  CUDABK_ASSIGN(const std::vector<BenchCase> cases, selected(flags, device->info(), profile));
   if (flags.list) {
     for (const BenchCase& c : cases) {
       context.print(c.key() + "\n");
     }
     return success();
   }
-  CUDABK_ASSIGN(const Profile* profile, context.profile());
   TestOptions options = to_test_options(flags, context, run_options);
   options.dump_dir = dump_dir;
   context.print(fmt::format("{} cases, seed {}\n", cases.size(), options.seed));

@@ -33,7 +33,7 @@ struct Profile {
   std::vector<std::string> warnings;                           // stale rules, dropped rules
 
   std::string_view layout_of(std::string_view type) const;  // "raw" or "frag"
-  const Table& table(const Problem& problem) const;  // empty table when there is none
+  const Table& table(const Problem& problem) const;         // empty table when there is none
 };
 
 // What profiles are checked against: the ops' families. Where `dims` or `keys` names an op, the dimensions of its rules
@@ -49,7 +49,8 @@ struct FamilySet {
 enum class ParseMode { kStrict, kLenient };
 
 // Parses and checks. kInvalid with file, JSON path and reason for: bad JSON, wrong schema, unknown op, family or
-// parameter, an unknown layout or type of one, a value outside the search space, an interval with low > high, wrong types.
+// parameter, an unknown layout or type of one, a value outside the search space, an interval with low > high, wrong
+// types.
 Result<Profile> parse_profile(std::string_view json, std::string source, const FamilySet& families,
                               ParseMode mode = ParseMode::kStrict);
 std::string profile_to_json(const Profile& profile);
@@ -85,8 +86,8 @@ using CodeHashOf = std::function<std::string(const std::string& op, const std::s
 // Marks rules whose recorded hash differs from the present one and warns of each. Returns how many are stale.
 int mark_stale(Profile& profile, const CodeHashOf& hash_of);
 
-// `changes` over `base`: tables (whole, by op and key), layouts, constants and evidence of `changes` win. kInvalid when the two
-// were made for different devices.
+// `changes` over `base`: tables (whole, by op and key), layouts, constants and evidence of `changes` win. kInvalid when
+// the two were made for different devices.
 Result<Profile> merge_profiles(const Profile& base, const Profile& changes);
 
 // Merges `changes` into the file under a lock and writes it atomically, so that two tuners may share one file. A file

@@ -90,10 +90,13 @@ std::string profile_to_json(const Profile& profile) {
   const Profile::DeviceKey& d = profile.device;
   const Json device = {{"name", d.name}, {"arch", d.arch}, {"sm_count", d.sm_count}, {"l2_bytes", d.l2_bytes}};
   std::vector<std::string> fields = {
-      "\"schema\": " + dump(std::string(Profile::kSchema)), "\"device\": " + spaced(device),
-      "\"made_by\": " + spaced(Json(profile.made_by)),      "\"layouts\": " + spaced(Json(profile.layouts)),
+      "\"schema\": " + dump(std::string(Profile::kSchema)),
+      "\"device\": " + spaced(device),
+      "\"made_by\": " + spaced(Json(profile.made_by)),
+      "\"layouts\": " + spaced(Json(profile.layouts)),
       "\"tables\": " + tables_json(profile),
-      "\"constants\": " + spaced(Json(profile.constants)),  "\"evidence\": " + evidence_json(profile),
+      "\"constants\": " + spaced(Json(profile.constants)),
+      "\"evidence\": " + evidence_json(profile),
   };
   return block(fields, 0, '{', '}') + "\n";
 }

@@ -1,5 +1,5 @@
-// Weights in the `frag` layout (kernels/formats/frag_shape.h) as lowering sees them: which tensors can have it, how large
-// they are, what a view of one is, and the launches that change layouts.
+// Weights in the `frag` layout (kernels/formats/frag_shape.h) as lowering sees them: which tensors can have it, how
+// large they are, what a view of one is, and the launches that change layouts.
 #pragma once
 
 #include <optional>

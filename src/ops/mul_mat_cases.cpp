@@ -6,6 +6,7 @@
 #include <array>
 #include <initializer_list>
 
+#include "formats/frag_shape.h"
 #include "formats/slices.h"
 #include "ops/mul_mat.h"
 
@@ -132,6 +133,35 @@ void add_precision(std::string_view type, std::vector<CaseParams>& cases) {
   }
 }
 
+// Packed weights: every column count with its own kernel, strips and units that are not full, batches, and views: some
+// are read in place, the others unpacked.
+void add_frag(std::string_view type, std::vector<CaseParams>& cases) {
+  const int64_t block = block_of(type);
+  const auto add = [&](int64_t m, int64_t n, int64_t k,
+                       std::initializer_list<std::pair<std::string_view, std::string_view>> values = {}) {
+    cases.push_back(with(with(make_case(type, m, n, k), {{"layout", "frag"}}), values));
+  };
+  for (const int64_t n : {1, 2, 3, 4, 5, 8, 9, 17, 65}) {
+    add(33, n, 256);
+    add(n % 2 == 0 ? 16 : 17, n, block == 32 ? 1056 : 768);
+  }
+  for (const int64_t n : {1, 4, 8}) {
+    add(17, n, block);
+    add(40, n, block == 32 ? 96 : 2560);
+    add(16, n, 256, {{"b2", "2"}, {"b3", "3"}});
+    add(17, n, 256, {{"b2", "2"}, {"b3", "2"}, {"r2", "2"}, {"r3", "2"}});
+    add(16, n, 256, {{"b2", "2"}, {"b3", "2"}, {"r2", "2"}, {"dims", "0321"}});
+    add(16, n, 256, {{"b2", "2"}, {"dims", "0213"}});
+    add(20, n, 256, {{"rows", "52"}});
+    add(20, n, 256, {{"rows", "52"}, {"b2", "2"}, {"r2", "2"}});
+    add(20, n, 256, {{"rows", "51"}});
+    add(24, n, 256, {{"gap", "256"}});
+  }
+  add(7, 1, 256);
+  add(33, 9, 512, {{"scale", "100000"}});
+  add(33, 3, 512, {{"prec", "f32"}});
+}
+
 }  // namespace
 
 std::span<const Axis> mul_mat_axes() {
@@ -183,8 +213,8 @@ Result<Tensor*> build_mul_mat_case(Graph& graph, const CaseParams& params) {
   if (rows != 0 && rows < m) {
     return invalid(fmt::format("mul_mat: {} rows do not hold {}", rows, m));
   }
-  CUDABK_ASSIGN(Tensor * w, make_operand(graph, "weights", type, {k, std::max(m, rows), b2, b3}, Usage::kWeights, order,
-                                         gap));
+  CUDABK_ASSIGN(Tensor * w,
+                make_operand(graph, "weights", type, {k, std::max(m, rows), b2, b3}, Usage::kWeights, order, gap));
   const std::string layout = value_or(params, "layout", "auto");
   w->root().layout_wish =
       layout == "auto" ? LayoutWish::kAuto : (layout == "frag" ? LayoutWish::kFrag : LayoutWish::kRaw);
@@ -204,6 +234,9 @@ std::vector<CaseParams> mul_mat_test_cases() {
     add_shapes(type, cases);
     add_layouts(type, cases);
     add_precision(type, cases);
+    if (frag_shape(parse_dtype(type).value()).exists()) {
+      add_frag(type, cases);
+    }
   }
   for (const int64_t n : {1, 4, 8, 45}) {
     cases.push_back(with(make_case("f16", 64, n, 128), {{"act", "f16"}}));

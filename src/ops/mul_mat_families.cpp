@@ -113,9 +113,12 @@ std::span<const Family> mul_mat_families() {
   static const std::vector<Family> kFamilies = {
       {"frag_vector", kFragVectorParams, frag_vector_can_run},
       {"frag_wide", kFragWideParams, frag_wide_can_run},
-      {"mmvq", kMmvqParams, mmvq_can_run},        {"mmvf", kMmvfParams, mmvf_can_run},
-      {"mmq", tile_params(64), mmq_can_run},      {"mmf", tile_params(32), mmf_can_run},
-      {"dequant_gemm", {}, dequant_gemm_can_run}, {"blas", {}, blas_can_run},
+      {"mmvq", kMmvqParams, mmvq_can_run},
+      {"mmvf", kMmvfParams, mmvf_can_run},
+      {"mmq", tile_params(64), mmq_can_run},
+      {"mmf", tile_params(32), mmf_can_run},
+      {"dequant_gemm", {}, dequant_gemm_can_run},
+      {"blas", {}, blas_can_run},
       {"blas_batched", {}, blas_batched_can_run},
   };
   return kFamilies;

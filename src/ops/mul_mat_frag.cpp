@@ -18,7 +18,8 @@ BufferRef pack_columns(const Tensor& x, FragShape s, LowerContext& ctx, Launches
   for (int i = 0; i < 4; ++i) {
     zero[i] = frag_start_zero(s, i / 2, i % 2);
   }
-  const std::string tag = fmt::format("fragments, groups of {}, {} {} {} {}", s.group, zero[0], zero[1], zero[2], zero[3]);
+  const std::string tag =
+      fmt::format("fragments, groups of {}, {} {} {} {}", s.group, zero[0], zero[1], zero[2], zero[3]);
   const auto memory = ctx.shared_scratch(x, tag, batch * ((n + 7) / 8) * units * column_unit_bytes(s.group));
   if (!memory.fresh) {
     return memory.ref;

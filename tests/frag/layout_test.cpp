@@ -1,5 +1,5 @@
-// The kernels of the `frag` layout on the emulated device: to and fro bit for bit, decoding bit for bit, and products of
-// whole fragments against plain loops.
+// The kernels of the `frag` layout on the emulated device: to and fro bit for bit, decoding bit for bit, and products
+// of whole fragments against plain loops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -104,8 +104,8 @@ class FragLayout : public testing::TestWithParam<DType> {
     args.m = static_cast<int32_t>(w.m);
     args.units = static_cast<int32_t>(w.units());
     args.count = frag_strips(w.m) * w.units();
-    run("frag/repack.h", text("unpack_frag"), {3, 1, 1}, kRepackThreads,
-        static_cast<uint32_t>(w.shape().unit_bytes()), args);
+    run("frag/repack.h", text("unpack_frag"), {3, 1, 1}, kRepackThreads, static_cast<uint32_t>(w.shape().unit_bytes()),
+        args);
     return on_host<uint8_t>(raw);
   }
   std::vector<float> decode_raw(const Matrix& w) {
@@ -237,8 +237,7 @@ class FragProduct : public FragLayout {
     std::generate(x.begin(), x.end(), [&] { return normal(random); });
     const Memory x_memory = on_device(x), packed = pack(w);
     const FragShape s = w.shape();
-    const Memory units =
-        device_->allocate((n + 7) / 8 * w.units() * column_unit_bytes(s.group)).value();
+    const Memory units = device_->allocate((n + 7) / 8 * w.units() * column_unit_bytes(s.group)).value();
     EXPECT_TRUE(device_->fill(units.ptr(), 0xff, units.bytes()).ok());
     PackColumnsArgs pack_args{};
     pack_args.x = reinterpret_cast<const uint8_t*>(x_memory.ptr());
@@ -274,7 +273,8 @@ class FragProduct : public FragLayout {
       for (int64_t row = 0; row < w.m; ++row) {
         double want = 0;
         for (int64_t k = 0; k < w.k; ++k) {
-          want += static_cast<double>(values[static_cast<size_t>(row * w.k + k)]) * x[static_cast<size_t>(col * w.k + k)];
+          want +=
+              static_cast<double>(values[static_cast<size_t>(row * w.k + k)]) * x[static_cast<size_t>(col * w.k + k)];
         }
         const double difference = got[static_cast<size_t>(col * w.m + row)] - want;
         error += difference * difference;
@@ -318,8 +318,8 @@ TEST_P(FragProduct, EightColumnsAndMore) {
 TEST_P(FragProduct, ColumnsOfAnySize) {
   const std::string entry = kernel("frag_wide", "1, 8, 2");
   for (const float scale : {1e-30F, 1e6F, 1e30F}) {
-    const double error =
-        error_of(random_weights(16, 512, kSeed), 8, "frag/wide.h", entry, 16, 8, 8, frag_wide_shared_bytes(8, 1), scale);
+    const double error = error_of(random_weights(16, 512, kSeed), 8, "frag/wide.h", entry, 16, 8, 8,
+                                  frag_wide_shared_bytes(8, 1), scale);
     EXPECT_LT(error, kBound) << "activations of " << scale;
   }
 }
