@@ -1,6 +1,6 @@
 // Frag weights times tiles of columns, by warp groups: codes become scaled f16 values in registers, the first operand;
-// columns come through a ring in shared memory, the second. A block computes Groups * 64 * Strips rows x Cols columns.
-// While a product of one strip runs, the next one is decoded.
+// columns come through a ring in shared memory, the second. A block computes Groups * 64 rows x Cols columns. While a
+// product of one tile of k runs, the next one is decoded.
 #pragma once
 
 #include "formats/frag.h"
@@ -48,6 +48,12 @@ uint32_t byte_pair(uint32_t word) {
   return byte_perm(word, kF16Magic, 0x5050 | I << 8 | I);
 }
 
+// A zero point that f16 cannot take off exactly together with the 1024 is taken off as a minimum.
+template <FragShape S>
+constexpr bool kFractionalZero = S.zero != static_cast<float>(static_cast<int>(S.zero));
+template <FragShape S>
+constexpr bool kValueHasMin = S.has_min() || kFractionalZero<S>;
+
 // Scale and minimum of group G of row g + 8H.
 template <FragShape S, int H, int G>
 void half_scale(u32x2 words, const HalfRow& r, uint32_t& scale, uint32_t& min) {
@@ -65,6 +71,9 @@ void half_scale(u32x2 words, const HalfRow& r, uint32_t& scale, uint32_t& min) {
     const f32x2 s = group_scale<S, H, G>(words, FragRowScale{});
     scale = twice_f16(s.x * r.factor);
     min = twice_f16(s.y * (-1024.0f * r.factor));
+  }
+  if constexpr (kFractionalZero<S>) {
+    min = f16x2_mul(scale, twice_f16(-frag_factor(S, kParity, H) * S.zero));
   }
 }
 template <FragShape S, int G>
@@ -84,9 +93,10 @@ void value_fragment(const FragTile<frag_shape(T)>& tile, const HalfScales& s, ui
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int h = i % 2;
-    const float bias = -(1024 + (h == 0 ? frag_factor(S, kParity, 0) : frag_factor(S, kParity, 1)) * S.zero);
+    const float zero = kFractionalZero<S> ? 0 : S.zero;
+    const float bias = -(1024 + (h == 0 ? frag_factor(S, kParity, 0) : frag_factor(S, kParity, 1)) * zero);
     const uint32_t code = f16x2_add(a[i], twice_f16(bias));
-    a[i] = S.has_min() ? f16x2_fma(code, s.scale[h], s.min[h]) : f16x2_mul(code, s.scale[h]);
+    a[i] = kValueHasMin<S> ? f16x2_fma(code, s.scale[h], s.min[h]) : f16x2_mul(code, s.scale[h]);
   }
 }
 
@@ -144,8 +154,9 @@ void store_tile_sums(const TileSums<Cols> (&sum)[Strips], const FragTileArgs& a,
 
 // Shared memory: stages of [columns][strips of all consumers], then the barriers. A producer warp fills stages, the
 // warp groups (consumers) empty them.
-template <DType T, int Cols, int Strips, int Groups, int Stages>
+template <DType T, int Cols, int Groups, int Stages>
 struct FragTileProduct {
+  static constexpr int Strips = 1;  // of a warp; more would not leave registers for the sums
   static constexpr FragShape S = frag_shape(T);
   static constexpr int kWide = TileSums<Cols>::kWide, kUnitBytes = S.unit_bytes();
   static constexpr int kColumnUnit = 4 * kTileColumnsBytes, kColumnsBytes = Cols / 8 * kColumnUnit;
@@ -314,11 +325,11 @@ struct FragTileProduct {
   }
 };
 
-// grid: x = ceil(m / (Groups * Strips * 64)), y = ceil(n / Cols), z = batch * splits (looped).
-template <DType T, int Cols, int Strips, int Groups, int Stages>
+// grid: x = ceil(m / (Groups * 64)), y = ceil(n / Cols), z = batch * splits (looped).
+template <DType T, int Cols, int Groups, int Stages>
 KERNEL(frag_tile, Groups * 128 + 32)(FragTileArgs a) {
   for (int z = block_z(); z < a.batch.batch * a.splits; z += grid_z()) {
-    FragTileProduct<T, Cols, Strips, Groups, Stages>::run(a, z / a.splits, z % a.splits);
+    FragTileProduct<T, Cols, Groups, Stages>::run(a, z / a.splits, z % a.splits);
   }
 }
 

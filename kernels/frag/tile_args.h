@@ -41,8 +41,13 @@ struct FragFactorsArgs {
 };
 
 // Bytes of shared memory of a block: stages of one unit of all columns and strips, and two barriers each.
-constexpr int frag_tile_shared_bytes(FragShape s, int cols, int strips, int groups, int stages) {
-  return stages * (cols * 512 + groups * strips * 4 * s.unit_bytes() + 16);
+constexpr int frag_tile_shared_bytes(FragShape s, int cols, int groups, int stages) {
+  return stages * (cols * 512 + groups * 4 * s.unit_bytes() + 16);
+}
+// As many stages as fit, at most 4; 0 when not even 2 do.
+constexpr int frag_tile_stages(FragShape s, int cols, int groups, int max_shared_bytes) {
+  const int fit = max_shared_bytes / frag_tile_shared_bytes(s, cols, groups, 1);
+  return fit < 2 ? 0 : (fit < 4 ? fit : 4);
 }
 
 }  // namespace cudabk

@@ -96,10 +96,8 @@ Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d
   if (d.arch != "sm_90a") {
     return Support::no(fmt::format("needs warp-group products (sm_90a), the device is {}", d.arch));
   }
-  const int shared =
-      frag_tile_shared_bytes(frag_shape(weight_type(p)), c.at("cols"), c.at("strips"), c.at("groups"), c.at("stages"));
-  if (shared > d.max_shared_bytes) {
-    return Support::no(fmt::format("needs {} bytes of shared memory, the device has {}", shared, d.max_shared_bytes));
+  if (frag_tile_stages(frag_shape(weight_type(p)), c.at("cols"), c.at("groups"), d.max_shared_bytes) == 0) {
+    return Support::no(fmt::format("two stages do not fit into {} bytes of shared memory", d.max_shared_bytes));
   }
   return p.dim("n") <= c.at("cols") * kMaxGridYZ ? Support{} : Support::no("more columns than a grid has");
 }
@@ -118,11 +116,8 @@ const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kFragVectorParams = {{"warps", {4, 8, 10, 12, 14}, 8}, {"blocks", {1, 2}, 2}};
 const std::vector<ConfigParam> kFragWideParams = {{"strips", {1, 2}, 1}, {"warps", {4, 8}, 8}, {"blocks", {1, 2}, 2}};
-const std::vector<ConfigParam> kFragTileParams = {{"cols", {16, 32, 64, 128}, 64},
-                                                  {"strips", {1, 2}, 1},
-                                                  {"groups", {1, 2, 3, 4}, 2},
-                                                  {"stages", {2, 3, 4}, 3},
-                                                  {"split", {1, 2, 3, 4, 6, 8}, 4}};
+const std::vector<ConfigParam> kFragTileParams = {
+    {"cols", {16, 32, 64, 128}, 64}, {"groups", {2, 4}, 2}, {"split", {1, 2, 4, 8}, 4}};
 // Fallbacks that need no spilling on any architecture.
 std::vector<ConfigParam> tile_params(int tile_n) {
   return {{"tile_m", {32, 64, 128}, 64}, {"tile_n", {16, 32, 64, 128}, tile_n}, {"split", {1, 2, 4, 8}, 4}};

@@ -51,15 +51,17 @@ Launches lower_frag_tile(const Product& p, LowerContext& ctx) {
   const Tensor& w = p.weights;
   const FragView view = *frag_view(w);  // the family applies to nothing else
   const Config& c = p.choice.config;
-  const int cols = c.at("cols"), strips = c.at("strips"), groups = c.at("groups"), stages = c.at("stages");
-  const int splits = std::min(c.at("split"), view.units), rows = groups * strips * 64;
+  const FragShape shape = frag_shape(w.type);
+  const int cols = c.at("cols"), groups = c.at("groups"), rows = groups * 64;
+  const int stages = frag_tile_stages(shape, cols, groups, static_cast<int>(ctx.device().max_shared_bytes));
+  const int splits = std::min(c.at("split"), view.units);
   const PackedTiles x = pack_tiles(p.x, ctx, launches);
   const Dim3 grid{static_cast<uint32_t>((p.m() + rows - 1) / rows), static_cast<uint32_t>((p.n() + cols - 1) / cols),
                   grid_extent(p.batch() * splits)};
   KernelCall<FragTileArgs> call(
-      {"frag/tile.h", fmt::format("frag_tile<{}, {}, {}, {}, {}>", type_text(w.type), cols, strips, groups, stages)},
-      grid, {static_cast<uint32_t>(groups * 128 + 32)},
-      static_cast<uint32_t>(frag_tile_shared_bytes(frag_shape(w.type), cols, strips, groups, stages)));
+      {"frag/tile.h", fmt::format("frag_tile<{}, {}, {}, {}>", type_text(w.type), cols, groups, stages)}, grid,
+      {static_cast<uint32_t>(groups * 128 + 32)},
+      static_cast<uint32_t>(frag_tile_shared_bytes(shape, cols, groups, stages)));
   call.args.batch = p.batch_args();
   call.args.stride2 = view.stride2;
   call.args.stride3 = view.stride3;
