@@ -76,9 +76,12 @@ Support mmf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   return s ? tile_can_run(p, c, d) : s;
 }
 
-Support frag_vector_can_run(const Problem& p, const Config&, const DeviceInfo&) {
+Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo&) {
   if (const Support s = frag_layout(p); !s) {
     return s;
+  }
+  if (p.dim("n") > 2 && c.at("warps") > 6 && c.at("blocks") > 1) {
+    return Support::no("more than 2 columns need the registers of at most 6 warps");
   }
   return p.dim("n") <= 4 ? Support{} : Support::no(fmt::format("up to 4 columns, the problem has {}", p.dim("n")));
 }
@@ -114,8 +117,8 @@ Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&)
 
 const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
-const std::vector<ConfigParam> kFragVectorParams = {{"warps", {4, 8, 10, 12, 14}, 8}, {"blocks", {1, 2}, 2}};
-const std::vector<ConfigParam> kFragWideParams = {{"strips", {1, 2}, 1}, {"warps", {4, 8}, 8}, {"blocks", {1, 2}, 2}};
+const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8, 10, 14}, 8}, {"blocks", {1, 2}, 2}};
+const std::vector<ConfigParam> kFragWideParams = {{"strips", {1, 2}, 1}, {"warps", {4, 6}, 6}, {"blocks", {1, 2}, 2}};
 const std::vector<ConfigParam> kFragTileParams = {
     {"cols", {16, 32, 64, 128}, 64}, {"groups", {2, 4}, 2}, {"split", {1, 2, 4, 8}, 4}};
 // Fallbacks that need no spilling on any architecture.
