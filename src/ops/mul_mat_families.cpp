@@ -117,7 +117,7 @@ Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&)
 
 const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
-const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8, 10, 14}, 8}, {"blocks", {1, 2}, 2}};
+const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8, 10, 14}, 8}, {"blocks", {2}, 2}};
 const std::vector<ConfigParam> kFragWideParams = {{"strips", {1, 2}, 1}, {"warps", {4, 6}, 6}, {"blocks", {1, 2}, 2}};
 const std::vector<ConfigParam> kFragTileParams = {
     {"cols", {16, 32, 64, 128}, 64}, {"groups", {2, 4}, 2}, {"split", {1, 2, 4, 8}, 4}};
