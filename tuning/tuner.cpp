@@ -120,6 +120,9 @@ Result<TuneReport> tune(ShapeBenchFactory& factory, const Profile& base, Journal
       const double left = options.budget_s - (measurer.now_s() - start);
       measurer.set_deadline(measurer.now_s() + left / static_cast<double>(keys_left));
     }
+    if (const auto layout = plain.layouts.find(options.keys[i]); layout != plain.layouts.end()) {
+      report.changes.layouts.insert(*layout);  // the rules are of this layout
+    }
     const Table& table = plain.table({options.op, options.keys[i], {}});
     const auto step = [&](const TuneShape& shape, size_t left) {
       pace.step(options.keys[i], shape, left, keys_left - 1);

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "core/units.h"
 #include "device/cuda/compile.h"
+#include "formats/frag_shape.h"
 #include "tuning/device_bench.h"
 #include "tuning/family_set.h"
 #include "tuning/isolate.h"
@@ -28,6 +29,7 @@ struct TuneFlags {
   size_t top = 4;
   int64_t confirm = 20;
   uint64_t seed = 42;
+  std::string layout = "auto";
   std::string write, journal, json;
   bool dry_run = false, fresh = false, isolate = false, announce = false, no_check = false, list = false;
 };
@@ -229,10 +231,20 @@ Status write_profile(CliContext& context, const TuneFlags& flags, const DeviceIn
   return success();
 }
 
-// The defaults that tuning starts from and measures against: not what an earlier run wrote for this user.
-Result<Profile> base_profile(CliContext& context, const DeviceInfo& device) {
+// The defaults that tuning starts from and measures against: not what an earlier run wrote for this user. --layout
+// becomes part of it, where a type has that layout.
+Result<Profile> base_profile(CliContext& context, const DeviceInfo& device, const TuneFlags& flags,
+                             const TuneOptions& options) {
   CUDABK_ASSIGN(const Profile found, find_profile(device, context.profile_file, "", family_set()));
-  return without_tuned_rules(found);
+  Profile base = without_tuned_rules(found);
+  CUDABK_ASSIGN(const std::string layout, match_word("--layout", flags.layout, {"auto", "raw", "frag"}));
+  for (const std::string& key : options.keys) {
+    CUDABK_ASSIGN(const DType type, parse_dtype(key));
+    if (layout != "auto" && (layout == "raw" || frag_shape(type).exists())) {
+      base.layouts[key] = layout;
+    }
+  }
+  return base;
 }
 
 Status list(CliContext& context, const TuneOptions& options) {
@@ -291,7 +303,7 @@ Status run(CliContext& context, const TuneFlags& flags) {
   if (flags.isolate) {
     return run_isolated(context, flags, journal_file);
   }
-  CUDABK_ASSIGN(const Profile base, base_profile(context, info));
+  CUDABK_ASSIGN(const Profile base, base_profile(context, info, flags, options));
   CUDABK_ASSIGN(Journal journal, Journal::open(journal_file, flags.fresh));
   CUDABK_ASSIGN(const auto factory, DeviceBenchFactory::create(*device, *op, base, flags.seed));
   context.print(fmt::format("{} ({}), {} SMs; defaults: {}; journal: {} ({} entries)\n", info.name, info.arch,
@@ -327,6 +339,8 @@ void add_tune_command(CLI::App& app, CliContext& context) {
   command->add_option("-m", flags->m, "rows of the weights");
   command->add_option("-n", flags->n, "columns");
   command->add_option("-k", flags->k, "length of a weight row");
+  command->add_option("--layout", flags->layout,
+                      "of the weights: auto (the profile's, default), raw, frag; written too");
   command->add_option("--shapes", flags->shapes, "the matrices of real models (`cudabk list shapes`)");
   command->add_option("--strategy", flags->strategy, "halving (default), exhaustive");
   command->add_option("--top", flags->top, "finalists per shape (4)")->check(CLI::Range(1, 64));

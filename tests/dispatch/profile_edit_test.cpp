@@ -36,10 +36,12 @@ TEST(Stale, AChangedHashMarksTheRuleAndKeepsItInUse) {
 TEST(Merge, LaterTablesWinAndOthersStay) {
   const Profile a = parse(R"("q4_K": [{"use": "any"}], "q6_K": [{"use": "tile"}])");
   Profile b = parse(R"("q4_K": [{"use": "vec"}])");
+  b.layouts["q4_K"] = "frag";
   const auto merged = merge_profiles(a, b);
   ASSERT_TRUE(merged.ok());
   EXPECT_EQ(merged->tables.at("mul_mat").at("q4_K").rules[0].use, "vec");
   EXPECT_EQ(merged->tables.at("mul_mat").at("q6_K").rules[0].use, "tile");
+  EXPECT_EQ(merged->layout_of("q4_K"), "frag");
   b.device.sm_count = 66;
   const auto refused = merge_profiles(a, b);
   ASSERT_FALSE(refused.ok());
@@ -67,12 +69,15 @@ TEST(Diff, NamesRulesAndConstants) {
   const Profile a = parse(R"("q4_K": [{"n": [1, 8], "use": "vec"}, {"use": "any"}])");
   Profile b = parse(R"("q4_K": [{"n": [1, 6], "use": "vec"}, {"use": "any"}])");
   b.constants["offload_min_batch"] = 64;
+  b.layouts["q4_K"] = "frag";
   EXPECT_TRUE(diff_profiles(a, a).empty());
   const auto lines = diff_profiles(a, b);
-  ASSERT_EQ(lines.size(), 3U);
+  ASSERT_EQ(lines.size(), 4U);
   EXPECT_EQ(lines[0], "- mul_mat q4_K n 1..8: vec");
   EXPECT_EQ(lines[1], "+ mul_mat q4_K n 1..6: vec");
-  EXPECT_EQ(lines[2], "constant offload_min_batch: 32 -> 64");
+  EXPECT_EQ(lines[2], "layout q4_K: raw -> frag");
+  EXPECT_EQ(diff_profiles(b, a)[2], "layout q4_K: frag -> raw");
+  EXPECT_EQ(lines[3], "constant offload_min_batch: 32 -> 64");
 }
 
 }  // namespace

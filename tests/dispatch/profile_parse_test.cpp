@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "families.h"
@@ -117,6 +118,7 @@ TEST(ParseProfile, ReadsEveryField) {
       R"({"schema": "cudabk-profile/1",
           "device": {"name": "NVIDIA H200", "arch": "sm_90a", "sm_count": 132, "l2_bytes": 62914560},
           "made_by": {"cudabk": "0.1.0", "driver": "580.1"},
+          "layouts": {"q4_K": "frag", "q8_0": "raw"},
           "tables": {"mul_mat": {"q4_K": [
             {"n": [1, 8], "k": [4096, null], "use": "vec", "config": {"warps": 2}, "code": "sha256:ab", "evidence": "e"},
             {"use": "any"}]}},
@@ -132,10 +134,28 @@ TEST(ParseProfile, ReadsEveryField) {
   EXPECT_EQ(table.rules[0].config, (Config{{"warps", 2}}));
   ASSERT_EQ(table.rules[0].when.size(), 2U);
   EXPECT_EQ(rule_text(table.rules[0]), "k 4096.., n 1..8: vec warps=2");
+  EXPECT_EQ(profile->layout_of("q4_K"), "frag");
+  EXPECT_EQ(profile->layout_of("q8_0"), "raw");
+  EXPECT_EQ(profile->layout_of("q6_K"), "raw");  // not named
   EXPECT_EQ(profile->constants.at("offload_min_batch"), 7);
   EXPECT_EQ(profile->constants.at("peer_copy_max_batch"), 128);  // not named: the built-in value
   EXPECT_EQ(profile->evidence.at("regret_median_percent"), "0.4");
   EXPECT_EQ(profile->evidence.at("measurements"), "a note");
+}
+
+TEST(ParseProfile, LayoutsAreOfTypesThatHaveThem) {
+  const std::pair<const char*, const char*> wrong[] = {{R"("q9": "frag")", "/layouts/q9"},
+                                                       {R"("q4_K": "fast")", "/layouts/q4_K"},
+                                                       {R"("q4_K": 1)", "/layouts/q4_K"},
+                                                       {R"("f16": "frag")", "f16 has no frag layout"}};
+  for (const auto& [entry, message] : wrong) {
+    const std::string text = fmt::format(R"({{"schema": "cudabk-profile/1", "device": {{"name": "*", "arch": "sm_90a"}},
+                                            "layouts": {{{}}}, "tables": {{}}}})",
+                                         entry);
+    const auto profile = parse_profile(text, "x.json", family_set());
+    ASSERT_FALSE(profile.ok()) << entry;
+    EXPECT_NE(profile.error().message.find(message), std::string::npos) << profile.error().message;
+  }
 }
 
 TEST(ParseProfile, TheStarTableServesTypesWithoutTheirOwn) {

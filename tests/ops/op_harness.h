@@ -21,6 +21,7 @@ class PlainLowerContext final : public LowerContext {
   explicit PlainLowerContext(const DeviceInfo& device) : device_(device) {}
   const DeviceInfo& device() const override { return device_; }
   BufferRef data(const Tensor& t) override { return {BufferRef::Kind::kTensor, t.id, 0}; }
+  BufferRef stored(const Tensor& root) override { return {BufferRef::Kind::kTensor, root.id, 0}; }
   BufferRef scratch(int64_t) override { return {}; }
   Shared shared_scratch(const Tensor&, std::string_view, int64_t) override { return {}; }
   Result<Choice> choose(const OpDef& op, const Problem&) override {

@@ -87,7 +87,7 @@ TEST_F(OnHost, TunesATinyShapeAndExplainShowsTheNewRule) {
 TEST_F(OnHost, ExplainSaysWhatRunsAndWhy) {
   const Explanation e = explained(tune_case("q4_K", {{"m", 4096}, {"n", 16}, {"k", 14336}}));
   ASSERT_EQ(e.choices.size(), 1U);
-  EXPECT_EQ(e.choices[0].choice.family, "mmq");
+  EXPECT_EQ(e.choices[0].choice.family, "frag_wide");
   ASSERT_FALSE(e.choices[0].choice.passed_over.empty());
   EXPECT_NE(e.choices[0].choice.passed_over[0].second.find("n = 16"), std::string::npos);
   ASSERT_FALSE(e.launches.empty());
@@ -95,11 +95,29 @@ TEST_F(OnHost, ExplainSaysWhatRunsAndWhy) {
   EXPECT_EQ(e.limit, "memory");
   EXPECT_GT(e.predicted_ns, 0);
   const std::string text = explanation_text(e);
-  for (const char* word : {"problem", "rule", "variant", "passed", "launch 1", "grid", "bytes", "limit", "predicted",
-                           "data sheet", "not measured"}) {
+  for (const char* word : {"layout    weights frag", "problem", "rule", "variant", "passed", "launch 1", "grid",
+                           "bytes", "limit", "predicted", "data sheet", "not measured"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
   }
   EXPECT_NE(explanation_json(e).find("\"cudabk-explain/1\""), std::string::npos);
+}
+
+TEST_F(OnHost, ExplainSaysWhichLayoutWeightsHaveAndWhatIsUnpacked) {
+  CaseParams view = tune_case("q4_K", {{"m", 40}, {"n", 2}, {"k", 256}});
+  view.set("rows", "45");  // from row 5 on: not a whole strip
+  const Explanation unpacked = explained(view);
+  ASSERT_EQ(unpacked.layouts.size(), 1U);
+  EXPECT_EQ(unpacked.layouts[0].layout, "frag");
+  EXPECT_GT(unpacked.layouts[0].stored_bytes, unpacked.layouts[0].raw_bytes);
+  EXPECT_EQ(unpacked.choices[0].choice.family, "mmvq");
+  EXPECT_EQ(unpacked.launches[0].label, "unpack q4_K");
+  CaseParams raw = tune_case("q4_K", {{"m", 40}, {"n", 2}, {"k", 256}});
+  raw.set("layout", "raw");
+  EXPECT_EQ(explained(raw).choices[0].choice.family, "mmvq");
+  EXPECT_EQ(explained(raw).layouts[0].note, "asked for");
+  const Explanation few = explained(tune_case("q4_K", {{"m", 5}, {"n", 2}, {"k", 256}}));
+  EXPECT_EQ(few.layouts[0].layout, "raw");
+  EXPECT_NE(few.layouts[0].note.find("less than a strip"), std::string::npos);
 }
 
 TEST_F(OnHost, ExplainOfAnEmptyProductHasNoLaunches) {
