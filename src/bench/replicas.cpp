@@ -96,8 +96,13 @@ std::vector<const Tensor*> Replicas::tensors(int copy) const {
 
 Result<std::vector<std::byte>> Replicas::generate(const Tensor& leaf, int copy) const {
   std::vector<std::byte> bytes(static_cast<size_t>(byte_size(leaf)));
+  const uint64_t seed = tensor_seed(options_.seed, leaf.id % tensors_per_copy_ + copy * tensors_per_copy_);
+  if (is_index(leaf.type) && leaf.index_limit > 0) {
+    CUDABK_TRY(fill_indices({leaf.type, leaf.index_limit, leaf.ne[0], seed}, bytes));
+    return bytes;
+  }
   if (bytes.empty() || is_index(leaf.type)) {
-    return bytes;  // indices: zeros are valid everywhere
+    return bytes;
   }
   RandomFill fill;
   fill.type = leaf.type;
@@ -107,7 +112,7 @@ Result<std::vector<std::byte>> Replicas::generate(const Tensor& leaf, int copy) 
   if (!weights || !is_quantized(leaf.type)) {
     fill.distribution = options_.distribution;
   }
-  fill.seed = tensor_seed(options_.seed, leaf.id % tensors_per_copy_ + copy * tensors_per_copy_);
+  fill.seed = seed;
   if (Status filled = fill_random(fill, bytes); !filled.ok()) {
     return std::move(filled).error().with_context(leaf.name);
   }
