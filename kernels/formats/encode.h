@@ -1,7 +1,8 @@
 // Encoding of the 32-element formats on the device. Encode<T> is all that a kernel knows of an encoder:
 //
 //   kBytes                      bytes of a block
-//   encode(v, part, block)      writes one block. Eight neighbouring lanes share it; lane `part` of them (lane() % 8) has
+//   encode(v, part, block)      writes one block. Eight neighbouring lanes share it; lane `part` of them (lane() % 8)
+//   has
 //                               elements 4 * part .. 4 * part + 3. Every lane of the warp takes part, four blocks at a
 //                               time. `block`: shared memory, 2-byte aligned, complete after the next warp_sync().
 //

@@ -77,19 +77,18 @@ KERNEL(move_rows, kRowMoveThreads)(RowMovesArgs a) {
 
 // ---- out of a block type ----
 
-// A warp's stage holds one run per lane as units of four floats. Units are exchanged by the lane's number, so that eight
-// lanes that store or load the stage together meet in different banks.
+// A warp's stage holds one run per lane as units of four floats. Units are exchanged by the lane's number, so that
+// eight lanes that store or load the stage together meet in different banks.
 template <int RunLength>
 struct DecodeStage {
   static constexpr int kUnits = RunLength / 4;  // of a run
   static_assert(kUnits == 4 || kUnits == 8);
 
-  static int at(int owner, int unit) {
-    return owner * kUnits + (unit ^ (kUnits == 8 ? owner & 7 : (owner >> 1) & 3));
-  }
+  static int at(int owner, int unit) { return owner * kUnits + (unit ^ (kUnits == 8 ? owner & 7 : (owner >> 1) & 3)); }
 };
 
-// Where a lane's run goes: byte offset from the result's start, negative when there is none. The offset of another lane:
+// Where a lane's run goes: byte offset from the result's start, negative when there is none. The offset of another
+// lane:
 inline int64_t shuffle_offset(int64_t offset, int from) {
   const uint64_t bits = static_cast<uint64_t>(offset);
   const uint32_t low = shuffle(static_cast<uint32_t>(bits & 0xffffffffu), from);
@@ -189,14 +188,17 @@ KERNEL(encode_rows, kRowMoveThreads)(RowMovesArgs a) {
   wait_for_previous_kernel();
   const RowSlot slot = row_slot<kRowMoveThreads, kEncodeElements, Packs>(a.grid);
   const RowPlace place = slot.row < a.grid.rows ? place_row<Map>(a, slot.row) : RowPlace{0, 0};
-  FourFloats x[Packs];
+  const auto load = [&](int64_t col) {
+    return slot.active && col < a.grid.cols ? load_four_floats<Aligned>(a.src + place.src + col * 4) : FourFloats{};
+  };
+  FourFloats next = load(slot.col);
   for (int j = 0; j < Packs; ++j) {
     const int64_t col = slot.col + j * slot.step;
-    x[j] = slot.active && col < a.grid.cols ? load_four_floats<Aligned>(a.src + place.src + col * 4) : FourFloats{};
-  }
-  for (int j = 0; j < Packs; ++j) {
-    const int64_t col = slot.col + j * slot.step;
-    Encode<T>::encode(x[j], part, own);
+    const FourFloats x = next;
+    if (j + 1 < Packs) {
+      next = load(col + slot.step);  // on its way while this one is encoded
+    }
+    Encode<T>::encode(x, part, own);
     warp_sync();
     if constexpr (Wide) {
       const int64_t first = col / kEncodeBlock - lane() / kEncodeLanes;  // block of the row that lane 0 shares

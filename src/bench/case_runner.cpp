@@ -198,7 +198,8 @@ Status CaseRunner::prepare(const BenchCase& c, Prepared& prepared, CaseResult& r
   CUDABK_ASSIGN(prepared.execution,
                 prepared.backend->prepare(prepared.replicas->graph(), prepared.replicas->bindings()));
   row.copies = replica_options.copies;
-  row.weight_bytes = prepared.replicas->weight_bytes();
+  row.weight_bytes = std::min<int64_t>(prepared.replicas->weight_bytes(),
+                                       std::llround(row.cost.weight_bytes * static_cast<double>(row.copies)));
   row.footprint_l2 = plan.l2_ratio;
   row.cold_proven = plan.label == "cold";
   if (plan.label == "warm") {

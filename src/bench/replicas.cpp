@@ -180,14 +180,17 @@ Result<std::vector<std::byte>> Replicas::download(const Tensor& root) const {
 Result<CopyBytes> bytes_per_copy(const BenchCase& c) {
   Graph graph;
   CUDABK_ASSIGN(const Tensor* output, c.op->build(graph, c.params));
-  (void)output;
   CopyBytes bytes;
   for (const auto& t : graph.tensors()) {
     if (is_root(*t)) {
-      bytes.touched += byte_size(*t);
+      bytes.memory += byte_size(*t);
       bytes.weights += t->usage == Usage::kWeights ? byte_size(*t) : 0;
     }
   }
+  // Of a table of which only some rows are read, or written, these are what a cache can hold.
+  const Cost cost = c.op->cost(*output);
+  bytes.weights = std::min<int64_t>(bytes.weights, std::llround(cost.weight_bytes));
+  bytes.touched = std::min(bytes.memory, std::max<int64_t>(bytes.weights, std::llround(cost.bytes)));
   return bytes;
 }
 
@@ -198,6 +201,7 @@ Result<FootprintPlan> case_footprint(Device& device, const BenchCase& c, CacheMo
   request.mode = mode;
   request.weight_bytes = bytes.weights;
   request.touched_bytes = bytes.touched;
+  request.memory_bytes = bytes.memory;
   request.l2_bytes = device.info().l2_bytes;
   request.free_bytes = memory.first;
   request.emulated = device.info().emulated;

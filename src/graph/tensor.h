@@ -71,9 +71,9 @@ struct Tensor {
   int64_t view_offset = 0;     // bytes from the root's start
   bool is_output = false;      // must stay materialised (fusion may not swallow it)
   Usage usage = Usage::kCompute;
-  float init_scale = 1;  // leaves: factor on random initial values (cases with extreme activations)
+  float init_scale = 1;     // leaves: factor on random initial values (cases with extreme activations)
   int64_t index_limit = 0;  // leaves of an integer type that are indices: initial values lie below it; 0: all are 0
-  int id = -1;           // index in the graph, also for leaves
+  int id = -1;              // index in the graph, also for leaves
 
   const Tensor& root() const { return view_src != nullptr ? *view_src : *this; }
   Tensor& root() { return view_src != nullptr ? *view_src : *this; }

@@ -83,7 +83,8 @@ Result<Launch> lower_rows(const Tensor& src, const Tensor& dst, const std::vecto
   const int vec = aligned ? wide : 1;
   CUDABK_ASSIGN(const RowLaunch rows, plan_rows(dims, vec, ctx.device()));
   KernelCall<CopyRowsArgs> call(
-      {"copy/copy.h", fmt::format("copy_rows<{}, {}, {}, {}>", element_types(src.type, dst.type), kRowThreads, vec, rows.packs)},
+      {"copy/copy.h",
+       fmt::format("copy_rows<{}, {}, {}, {}>", element_types(src.type, dst.type), kRowThreads, vec, rows.packs)},
       rows.blocks, {kRowThreads, 1, 1});
   call.args.grid = rows.grid;
   call.args.src_strides = row_strides(dims, 0);
@@ -103,8 +104,8 @@ Result<Launch> lower_transposed(const Tensor& src, const Tensor& dst, const std:
   const int64_t tiles0 = (dim(0).extent + tile - 1) / tile, tiles1 = (dim(1).extent + tile - 1) / tile;
   CUDABK_ASSIGN(const Dim3 grid, linear_grid(tiles0 * tiles1 * dim(2).extent * dim(3).extent, 1));
   KernelCall<CopyTransposedArgs> call(
-      {"copy/copy.h", fmt::format("copy_transposed<{}, {}, {}>", element_types(src.type, dst.type), kRowThreads, tile)}, grid,
-      {kRowThreads, 1, 1}, static_cast<uint32_t>(tile * pitch * size));
+      {"copy/copy.h", fmt::format("copy_transposed<{}, {}, {}>", element_types(src.type, dst.type), kRowThreads, tile)},
+      grid, {kRowThreads, 1, 1}, static_cast<uint32_t>(tile * pitch * size));
   CopyTransposedArgs& a = call.args;
   a.ne0 = dim(0).extent;
   a.ne1 = dim(1).extent;

@@ -19,7 +19,8 @@ struct BlockSide {
   Strides nb;
   int64_t block;  // bytes
 
-  explicit BlockSide(const Tensor& t) : ne(t.ne), nb(t.nb), block(kBlock / block_elements(t.type) * block_bytes(t.type)) {
+  explicit BlockSide(const Tensor& t)
+      : ne(t.ne), nb(t.nb), block(kBlock / block_elements(t.type) * block_bytes(t.type)) {
     ne[0] /= kBlock;
     nb[0] = block;
   }

@@ -76,7 +76,7 @@ std::span<const Axis> GetRowsOp::axes() const {
   static const std::vector<Axis> axes{
       {"type", "type of the table", {"f32", "f16", "q8_0", "q4_0", "q4_K", "q6_K"}, {"f32", "q4_K"}, table_types()},
       {"cols", "elements of a row", {"4096"}, {"1024"}, {}},
-      {"rows", "rows of the table", {"32768"}, {"64"}, {}},
+      {"rows", "rows of the table", {"8192"}, {"64"}, {}},
       {"take", "indices", {"512", "8192"}, {"16"}, {}},
       {"dim2", "extent of dim 2", {"1"}, {"1"}, {}},
       {"dim3", "extent of dim 3", {"1"}, {"1"}, {}},
@@ -95,8 +95,8 @@ Result<Tensor*> GetRowsOp::build(Graph& graph, const CaseParams& params) const {
   CUDABK_ASSIGN(Tensor * index, make_operand(graph, "index", DType::i32, {take, ne[2], ne[3], 1},
                                              get_or(params, "layout-index", "dense")));
   if (ne[1] == 0 && element_count(*index) > 0) {
-    return invalid(fmt::format("get_rows: {} indices into a table without rows ({})", element_count(*index),
-                               describe(*table)));
+    return invalid(
+        fmt::format("get_rows: {} indices into a table without rows ({})", element_count(*index), describe(*table)));
   }
   index->root().index_limit = ne[1];
   return get_rows(graph, table, index);
@@ -123,7 +123,8 @@ std::vector<CaseParams> GetRowsOp::test_cases() const {
       cases.push_back(make_case(fmt::format("type={} cols={} {}", type, 256, shape)));
     }
     for (const int blocks : {1, 3, 5, 37}) {
-      cases.push_back(make_case(fmt::format("type={} cols={} rows=7 take=9 dim2=2 layout=offset", type, blocks * block)));
+      cases.push_back(
+          make_case(fmt::format("type={} cols={} rows=7 take=9 dim2=2 layout=offset", type, blocks * block)));
     }
   }
   for (const std::string_view text : {

@@ -9,9 +9,9 @@ namespace cudabk {
 namespace {
 
 constexpr int kWarpSize = 32;
-constexpr int kAccess = 16;      // bytes of the widest load or store
-constexpr int kEncodeVec = 4;    // elements of a block that a thread takes
-constexpr int kWideStore = 4;    // bytes: blocks of neighbouring threads are stored in words
+constexpr int kAccess = 16;    // bytes of the widest load or store
+constexpr int kEncodeVec = 4;  // elements of a block that a thread takes
+constexpr int kWideStore = 4;  // bytes: blocks of neighbouring threads are stored in words
 constexpr const char* kHeader = "row_moves/row_moves.h";
 
 bool starts_aligned(const Tensor& t, const RowStrides& s, int64_t between, int64_t bytes) {
@@ -69,8 +69,8 @@ Result<Variant> decode_variant(const RowMove& m, const DeviceInfo& device) {
   const bool aligned = starts_aligned(*m.dst, m.args.dst_strides, m.args.dst_s0, kAccess);
   Variant v;
   CUDABK_ASSIGN(v.rows, plan_rows(walked_dims(m.ne, m.ne[0] / slice.elements()), 1, device, aligned));
-  v.text = fmt::format("decode_rows<{}, {}, {}, {}>", type_argument(m.src->type), map_text(m.map), aligned,
-                       v.rows.packs);
+  v.text =
+      fmt::format("decode_rows<{}, {}, {}, {}>", type_argument(m.src->type), map_text(m.map), aligned, v.rows.packs);
   v.shared_bytes = static_cast<uint32_t>(decode_stage_bytes(slice.run_length));
   return v;
 }

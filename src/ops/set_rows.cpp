@@ -40,8 +40,7 @@ class SetRowsOp final : public OpDef {
 
   // The table is only touched where it is written.
   Cost cost(const Tensor& y) const override {
-    const double written =
-        static_cast<double>(row_count(rows_of(y))) * static_cast<double>(row_bytes(y.type, y.ne[0]));
+    const double written = static_cast<double>(row_count(rows_of(y))) * static_cast<double>(row_bytes(y.type, y.ne[0]));
     return {compulsory_bytes(rows_of(y)) + compulsory_bytes(index_of(y)) + written, 0, 0};
   }
 
@@ -73,8 +72,8 @@ class SetRowsOp final : public OpDef {
 std::span<const Axis> SetRowsOp::axes() const {
   static const std::vector<Axis> axes{
       {"type", "type of the table", {"f16", "q8_0", "q4_0"}, {"f16", "q8_0"}, table_types()},
-      {"cols", "elements of a row", {"1024"}, {"1024"}, {}},
-      {"rows", "rows of the table", {"32768"}, {"64"}, {}},
+      {"cols", "elements of a row", {"1024"}, {"256"}, {}},
+      {"rows", "rows of the table", {"8192"}, {"64"}, {}},
       {"put", "rows that are written", {"512", "8192"}, {"16"}, {}},
       {"dim2", "extent of dim 2", {"1"}, {"1"}, {}},
       {"dim3", "extent of dim 3", {"1"}, {"1"}, {}},
@@ -109,8 +108,8 @@ Result<Tensor*> SetRowsOp::build(Graph& graph, const CaseParams& params) const {
   if (put > ne[1]) {
     return invalid(fmt::format("set_rows: {} rows to put into a table of {}: some would be written twice", put, ne[1]));
   }
-  CUDABK_ASSIGN(Tensor * rows, make_operand(graph, "rows", src_type, {ne[0], put, ne[2], ne[3]},
-                                            get_or(params, "layout", "dense")));
+  CUDABK_ASSIGN(Tensor * rows,
+                make_operand(graph, "rows", src_type, {ne[0], put, ne[2], ne[3]}, get_or(params, "layout", "dense")));
   CUDABK_ASSIGN(Tensor * index, make_operand(graph, "index", index_type, {put, ne[2] / repeat2, ne[3] / repeat3, 1},
                                              get_or(params, "layout-index", "dense")));
   index->root().index_limit = ne[1];
@@ -127,20 +126,16 @@ std::vector<CaseParams> SetRowsOp::test_cases() const {
   };
   for (const std::string& name : table_types()) {
     const std::string type = "type=" + name;
-    add(type, {"cols=256 rows=5 put=1 dim3=3",
-               "cols=256 rows=5 put=1 dim2=7 dim3=3",
+    add(type, {"cols=256 rows=5 put=1 dim3=3", "cols=256 rows=5 put=1 dim2=7 dim3=3",
                "cols=256 rows=11 put=7 dim2=2 dim3=7 repeat2=2 repeat3=7",
                "cols=96 rows=3 put=2 dim2=14 dim3=3 repeat2=2 repeat3=3 index=i32",
-               "cols=256 rows=5 put=0 dim3=3 layout=half layout-index=half",
-               "cols=32 rows=40 put=33 dim2=3",
+               "cols=256 rows=5 put=0 dim3=3 layout=half layout-index=half", "cols=32 rows=40 put=33 dim2=3",
                "cols=64 rows=13 put=6 dim2=2 layout=half layout-index=half",
                "cols=160 rows=9 put=5 dim2=2 dim3=3 layout=permuted-0213 layout-table=permuted-0213",
                "cols=128 rows=9 put=5 dim2=2 layout=offset layout-table=offset layout-index=offset",
                "cols=1056 rows=9 put=5 layout=window layout-table=window layout-index=window index=i32",
-               "cols=2048 rows=30 put=30 dim2=2 layout-table=half",
-               "cols=4128 rows=70 put=65 index=i32",
-               "cols=32 rows=0 put=0",
-               "cols=0 rows=4 put=2"});
+               "cols=2048 rows=30 put=30 dim2=2 layout-table=half", "cols=4128 rows=70 put=65 index=i32",
+               "cols=32 rows=0 put=0", "cols=0 rows=4 put=2"});
   }
   for (const std::string type : {"type=f32", "type=f16", "type=bf16", "type=f16 type-src=f16"}) {
     add(type, {"cols=1 rows=8 put=2 dim3=3", "cols=1 rows=8 put=2 dim3=3 index=i32",
@@ -159,9 +154,10 @@ Status check_shapes(const Tensor& table, const Tensor& rows, const Tensor& index
   const auto divides = [](int64_t part, int64_t whole) { return part > 0 ? whole % part == 0 : whole == 0; };
   if (index.ne[0] != rows.ne[1] || !divides(index.ne[1], rows.ne[2]) || !divides(index.ne[2], rows.ne[3]) ||
       index.ne[3] != 1) {
-    return invalid(fmt::format("set_rows: the indices {} do not fit the rows {}: [{},{},{}], or divisors of the last "
-                               "two, is valid",
-                               describe(index), describe(rows), rows.ne[1], rows.ne[2], rows.ne[3]));
+    return invalid(
+        fmt::format("set_rows: the indices {} do not fit the rows {}: [{},{},{}], or divisors of the last "
+                    "two, is valid",
+                    describe(index), describe(rows), rows.ne[1], rows.ne[2], rows.ne[3]));
   }
   return success();
 }
@@ -170,8 +166,8 @@ Status check_shapes(const Tensor& table, const Tensor& rows, const Tensor& index
 
 Result<Tensor*> set_rows(Graph& graph, Tensor* table, Tensor* rows, Tensor* index) {
   if (!is_table_type(table->type)) {
-    return invalid(fmt::format("set_rows: the table is {}; valid types: {}", describe(*table),
-                               fmt::join(table_types(), ", ")));
+    return invalid(
+        fmt::format("set_rows: the table is {}; valid types: {}", describe(*table), fmt::join(table_types(), ", ")));
   }
   if (rows->type != DType::f32 && !(rows->type == DType::f16 && table->type == DType::f16)) {
     return invalid(fmt::format("set_rows: the rows are {}; f32 is valid, for an f16 table also f16", describe(*rows)));

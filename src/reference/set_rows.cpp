@@ -1,5 +1,5 @@
-// set_rows: row i1 of slice (i2, i3) of the values becomes row index[i1, i2 % B2, i3 % B3] of the same slice of the table;
-// rows that no index names stay as they were.
+// set_rows: row i1 of slice (i2, i3) of the values becomes row index[i1, i2 % B2, i3 % B3] of the same slice of the
+// table; rows that no index names stay as they were.
 #include <map>
 
 #include "reference/rows.h"

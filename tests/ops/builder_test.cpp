@@ -150,11 +150,13 @@ TEST_F(Builders, GetRowsRefusesWhatDoesNotFit) {
 }
 
 TEST_F(Builders, GetRowsCostsTheRowsItTakes) {
-  Tensor* y = *get_rows(graph, leaf("t", DType::q4_0, {64, 500, 1, 1}, Usage::kWeights), leaf("i", DType::i32, {4, 1, 1, 1}));
+  Tensor* y =
+      *get_rows(graph, leaf("t", DType::q4_0, {64, 500, 1, 1}, Usage::kWeights), leaf("i", DType::i32, {4, 1, 1, 1}));
   const Cost cost = op_of(*y)->cost(*y);
   EXPECT_EQ(cost.weight_bytes, 4 * 36);
   EXPECT_EQ(cost.bytes, 4 * 36 + 4 * 4 + 4 * 64 * 4);
-  Tensor* all = *get_rows(graph, leaf("u", DType::q4_0, {64, 5, 1, 1}, Usage::kWeights), leaf("j", DType::i32, {9, 1, 1, 1}));
+  Tensor* all =
+      *get_rows(graph, leaf("u", DType::q4_0, {64, 5, 1, 1}, Usage::kWeights), leaf("j", DType::i32, {9, 1, 1, 1}));
   EXPECT_EQ(op_of(*all)->cost(*all).weight_bytes, 5 * 36);
 }
 
@@ -183,7 +185,8 @@ TEST_F(Builders, QuantizingCopyNeedsWholeBlocks) {
   Tensor* columns = *graph.transpose(leaf("b", DType::f32, {32, 64, 1, 1}));
   Tensor* z = *cpy(graph, columns, leaf("u", DType::q4_0, {64, 32, 1, 1}));
   EXPECT_FALSE(op_of(*z)->supports(*z, device));
-  expect_error(cpy(graph, leaf("c", DType::f16, {32, 1, 1, 1}), leaf("v", DType::q4_0, {32, 1, 1, 1})), {"f16", "q4_0"});
+  expect_error(cpy(graph, leaf("c", DType::f16, {32, 1, 1, 1}), leaf("v", DType::q4_0, {32, 1, 1, 1})),
+               {"f16", "q4_0"});
   expect_error(cpy(graph, leaf("d", DType::iq4_nl, {32, 1, 1, 1}), leaf("w", DType::f32, {32, 1, 1, 1})), {"iq4_nl"});
 }
 

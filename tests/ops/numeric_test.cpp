@@ -38,8 +38,8 @@ TEST_P(Numeric, AllCasesMatchTheReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, Numeric, ::testing::Values("add", "mul", "rms_norm", "swiglu", "cpy", "cont", "get_rows",
-                                           "set_rows"),
+INSTANTIATE_TEST_SUITE_P(Ops, Numeric,
+                         ::testing::Values("add", "mul", "rms_norm", "swiglu", "cpy", "cont", "get_rows", "set_rows"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
