@@ -118,7 +118,9 @@ Status set_pair(const char* flag, const std::string& text, std::map<std::string,
   if (equals == std::string::npos || equals == 0) {
     return invalid(fmt::format("{}: '{}' is not NAME=VALUE", flag, text));
   }
-  target[text.substr(0, equals)] = text.substr(equals + 1);
+  if (!target.emplace(text.substr(0, equals), text.substr(equals + 1)).second) {
+    return invalid(fmt::format("{}: '{}' was given twice", flag, text.substr(0, equals)));
+  }
   return success();
 }
 
@@ -226,7 +228,7 @@ Result<RunOptions> to_run_options(const BenchFlags& flags, const CliContext& con
     return Error(parsed.error()).with_context("--dist");
   }
   if (!flags.budget.empty()) {
-    CUDABK_TRY(set_from("--budget", parse_duration_s(flags.budget), options.budget_s));
+    CUDABK_TRY(set_from("--budget", parse_budget_s(flags.budget), options.budget_s));
   }
   CUDABK_TRY(set_sampler(flags, options.sampler));
   for (const std::string& tag : flags.tags) {

@@ -39,7 +39,8 @@ class CliContext {
   Result<Device*> device();
   Result<const Profile*> profile();  // for device()
 
-  void print(std::string_view text);          // human text, no newline added
+  // Human text, no newline added. Standard output that takes no more is an error (exit status 2), said once.
+  void print(std::string_view text);
   void notice(std::string_view line);         // one line on stderr, unless --quiet
   void show_progress(std::string_view line);  // rewrites one line on stderr; "" removes it
   // Writes a document to FILE (atomically) or, for "-", to stdout.
@@ -58,6 +59,7 @@ class CliContext {
   void note_fallback();
 
   bool progress_shown_ = false;
+  bool print_failed_ = false;
   std::string fallback_note_;  // not yet printed
   std::unique_ptr<Device> device_;
   std::unique_ptr<Profile> profile_;
