@@ -39,7 +39,10 @@ void add_axis_options(CLI::App& command, BenchFlags& flags) {
 
 void add_case_options(CLI::App& command, BenchFlags& flags) {
   const char* group = "Cases";
-  command.add_option("--variant", flags.variant, "auto (the table's choice), all, full, or FAMILY[:param=value,...]")
+  command
+      .add_option("--variant", flags.variant,
+                  "auto (the table's choice), all, full, FAMILY[:param=value,...], or 'FAMILY param=value ...' as "
+                  "tables print it")
       ->group(group);
   command.add_option("--filter", flags.filters, "keep cases whose key matches this regular expression")
       ->allow_extra_args(false)

@@ -163,8 +163,10 @@ Status build_kernels(CliContext& context, const KernelFlags& flags) {
     return internal_error(fmt::format("{} variants do not compile", failed));
   }
   if (flags.strict && report.spilling_shipped() > 0) {
+    const size_t count = report.spilling_shipped();
     return internal_error(
-        fmt::format("{} variants of profiles, defaults or instance lists spill registers", report.spilling_shipped()));
+        fmt::format("{} of the variants in profiles, default configurations and instance lists {} registers", count,
+                    count == 1 ? "spills" : "spill"));
   }
   return success();
 }
