@@ -12,9 +12,10 @@
 //   codes(s, run)          the run's codes as bytes in element order
 //   scale(s, part, run)    {scale, offset} of the run
 //
-// New formats specialise under a constraint, template <DType T> requires(T == DType::...) struct Format<T>: the constants
-// of an explicit specialisation become part of every kernel's module, and of its code hash, whatever its type.
-// For every type here scale * code + offset, evaluated as one fma, is the exact value of the format specification.
+// New formats specialise under a constraint, template <DType T> requires(T == DType::...) struct Format<T>: the
+// constants of an explicit specialisation become part of every kernel's module, and of its code hash, whatever its
+// type. For every type here scale * code + offset, evaluated as one fma, is the exact value of the format
+// specification.
 #pragma once
 
 #include "formats/slices.h"
@@ -64,6 +65,9 @@ inline uint32_t load_word_unaligned(const uint8_t* p) {
 }
 
 inline f16 load_half(const uint8_t* p) { return f16{load_readonly(reinterpret_cast<const uint16_t*>(p))}; }
+
+// The 2-byte field at p with 16 other bits above it, in one register.
+inline uint32_t load_half_below(const uint8_t* p, uint32_t high) { return load_half(p).bits | high << 16; }
 
 // The halves of a word as f16 numbers.
 inline float low_f16(uint32_t word) { return to_float(f16{static_cast<uint16_t>(word & 0xffff)}); }

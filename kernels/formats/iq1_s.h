@@ -17,22 +17,22 @@ requires(T == DType::iq1_s) struct Format<T> {
   // Part g: group g.
   struct Slice {
     uint32_t entries;
-    uint32_t fields;  // 16 bits
-    float d;
+    uint32_t tail;  // d, then the 16 bits
   };
 
   static Slice load(const uint8_t* block, int part) {
     const auto* fields = reinterpret_cast<const uint16_t*>(block + 34);
-    return {load_word_2aligned(block + 2 + 4 * part), load_readonly(fields + part), to_float(load_half(block))};
+    return {load_word_2aligned(block + 2 + 4 * part), load_half_below(block, load_readonly(fields + part))};
   }
   static int run_offset(int part, int /*run*/) { return part * 32; }
   static ChunkPlace place(int chunk) { return {chunk / 2, chunk % 2}; }
 
   static Codes<32> codes(const Slice& s, int /*run*/) {
-    const uint32_t levels = shifted_iq1_levels((s.fields & 0x8000) != 0);
+    const uint32_t levels = shifted_iq1_levels(s.tail >> 31 != 0);
     Codes<32> c;
+#pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const uint32_t entry = ((s.entries >> (8 * k)) & 255) | ((s.fields >> (3 * k)) & 7) << 8;
+      const uint32_t entry = ((s.entries >> (8 * k)) & 255) | ((s.tail >> (16 + 3 * k)) & 7) << 8;
       const u32x2 octet = look_up_octet(levels, kGrid.entries[entry]);
       c.words[2 * k] = octet.x;
       c.words[2 * k + 1] = octet.y;
@@ -40,7 +40,7 @@ requires(T == DType::iq1_s) struct Format<T> {
     return c;
   }
   static f32x2 scale(const Slice& s, int /*part*/, int /*run*/) {
-    return {s.d * static_cast<float>(2 * ((s.fields >> 12) & 7) + 1) * 0.125f, 0.0f};
+    return {low_f16(s.tail) * static_cast<float>(2 * ((s.tail >> 28) & 7) + 1) * 0.125f, 0.0f};
   }
 };
 

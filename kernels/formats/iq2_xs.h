@@ -17,29 +17,28 @@ requires(T == DType::iq2_xs) struct Format<T> {
   // Part g: 32 elements from 32g on, two scales.
   struct Slice {
     uint32_t octets[2];  // two codes each
-    uint32_t scales;
-    float d;
+    uint32_t tail;       // d, then the scales
   };
 
   static Slice load(const uint8_t* block, int part) {
     const uint8_t* codes = block + 2 + 8 * part;
     return {{load_word_2aligned(codes), load_word_2aligned(codes + 4)},
-            load_readonly(block + 66 + part),
-            to_float(load_half(block))};
+            load_half_below(block, load_readonly(block + 66 + part))};
   }
   static int run_offset(int part, int run) { return part * 32 + run * 16; }
   static ChunkPlace place(int chunk) { return {chunk / 2, chunk % 2}; }
 
   static Codes<16> codes(const Slice& s, int run) {
     Codes<16> c;
+#pragma unroll
     for (int k = 0; k < 2; ++k) {
-      const uint32_t octet = s.octets[run] >> (16 * k);
+      const uint32_t octet = (run == 0 ? s.octets[0] : s.octets[1]) >> (16 * k);
       put_octet(c.words + 2 * k, look_up_octet(kLevels, kGrid.entries[octet & 511]), sign_byte(octet >> 9));
     }
     return c;
   }
   static f32x2 scale(const Slice& s, int /*part*/, int run) {
-    return {s.d * static_cast<float>(2 * ((s.scales >> (4 * run)) & 15) + 1) * 0.125f, 0.0f};
+    return {low_f16(s.tail) * static_cast<float>(2 * ((s.tail >> (16 + 4 * run)) & 15) + 1) * 0.125f, 0.0f};
   }
 };
 

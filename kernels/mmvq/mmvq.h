@@ -76,9 +76,33 @@ void accumulate(float (&sum)[Cols][Rows], const typename F::Slice (&w)[Rows], in
   }
 }
 
+// Blocks per SM that must find room; 0: the compiler decides, which on some architecture costs these variants a few
+// spilled bytes for one more block.
+constexpr int vector_min_blocks(DType type, int cols, int warps, int rows) {
+  if (warps != 4 || rows != 2) {
+    return 0;
+  }
+  switch (type) {
+    case DType::iq4_xs:
+      return cols == 1 ? 4 : 0;
+    case DType::q5_1:
+    case DType::iq2_xs:
+    case DType::iq2_s:
+      return cols == 2 ? 4 : 0;
+    case DType::q2_K:
+      return cols == 2 ? 4 : cols == 8 ? 2 : 0;
+    case DType::q3_K:
+      return cols == 2 ? 4 : cols == 4 ? 2 : 0;
+    case DType::q6_K:
+      return cols == 8 && kArch == 1200 ? 2 : 0;  // elsewhere it fits, with more blocks
+    default:
+      return 0;
+  }
+}
+
 // grid: x = ceil(m / Rows), y = ceil(n / Cols), z = batch (looped above the grid limit).
 template <DType T, int Cols, int Warps, int Rows>
-KERNEL(mmvq, Warps* kWarpSize)(MmvqArgs a) {
+KERNEL_MIN_BLOCKS(mmvq, Warps* kWarpSize, (vector_min_blocks(T, Cols, Warps, Rows)))(MmvqArgs a) {
   using F = Format<T>;
   constexpr SliceShape kShape = F::kShape;
   constexpr int kBlocksPerStep = Warps * kWarpSize / kShape.parts;  // a lane keeps its part and walks over blocks

@@ -107,9 +107,14 @@ void tile_product(const TileArgs& a, int batch, int split, int64_t row0, int64_t
   block_sync();  // the next tile reuses the shared memory
 }
 
+// Blocks per SM that must find room; 0: the compiler decides, which would cost this variant a few spilled bytes.
+constexpr int tile_min_blocks(DType type, int tile_m, int tile_n) {
+  return type == DType::q3_K && tile_m == 128 && tile_n == 16 ? 4 : 0;
+}
+
 // grid: x = ceil(m / TileM), y = ceil(n / TileN), z = batch * splits (looped above the grid limit).
 template <DType T, int TileM, int TileN>
-KERNEL(mmq, kTileThreads)(TileArgs a) {
+KERNEL_MIN_BLOCKS(mmq, kTileThreads, (tile_min_blocks(T, TileM, TileN)))(TileArgs a) {
   wait_for_previous_kernel();
   for (int z = block_z(); z < a.batch.batch * a.splits; z += grid_z()) {
     tile_product<WeightTile<T, TileM>, TileM, TileN, tile_k_step(T)>(a, z / a.splits, z % a.splits,

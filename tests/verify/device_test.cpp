@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "formats/slices.h"
 #include "graph/init.h"
 #include "ops/binary.h"
 #include "ops/copy.h"
@@ -77,7 +78,13 @@ class DeviceTest : public testing::Test {
 };
 
 TEST_F(DeviceTest, ProductsOfEveryWeightTypeOfTheBackend) {
-  for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::q4_0, DType::q8_0, DType::q4_K, DType::q6_K}) {
+  std::vector<DType> types = {DType::f32, DType::f16, DType::bf16};
+  for (const DTypeTraits& row : kDTypes) {
+    if (has_device_format(row.type)) {
+      types.push_back(row.type);
+    }
+  }
+  for (const DType type : types) {
     for (const int64_t n : {1, 5}) {
       Tensor* w = *graph.leaf("w", type, {512, 33, 1, 1}, Usage::kWeights);
       Tensor* x = *graph.leaf("x", DType::f32, {512, n, 1, 1});
@@ -89,7 +96,7 @@ TEST_F(DeviceTest, ProductsOfEveryWeightTypeOfTheBackend) {
   fill();
   const VerifyReport report = verify();
   expect_pass(report);
-  EXPECT_EQ(report.outputs.size(), 14U);
+  EXPECT_EQ(report.outputs.size(), 46U);
   EXPECT_GT(report.worst_nmse(), 0);
 }
 
