@@ -73,8 +73,8 @@ std::span<const Axis> SetRowsOp::axes() const {
   static const std::vector<Axis> axes{
       {"type", "type of the table", {"f16", "q8_0", "q4_0"}, {"f16", "q8_0"}, table_types()},
       {"cols", "elements of a row", {"1024"}, {"256"}, {}},
-      {"rows", "rows of the table", {"8192"}, {"64"}, {}},
-      {"put", "rows that are written", {"512", "8192"}, {"16"}, {}},
+      {"rows", "rows of the table", {"4096"}, {"64"}, {}},
+      {"put", "rows that are written", {"512", "4096"}, {"16"}, {}},
       {"dim2", "extent of dim 2", {"1"}, {"1"}, {}},
       {"dim3", "extent of dim 3", {"1"}, {"1"}, {}},
       {"repeat2", "how often the indices repeat along dim 2", {"1"}, {"1"}, {}},
