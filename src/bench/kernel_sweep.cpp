@@ -21,7 +21,7 @@ namespace {
 // what is asked for later.
 class VariantSet {
  public:
-  enum class Origin { kProfile, kListed, kSampled };
+  enum class Origin { kProfile, kDefault, kListed, kSampled };
 
   void add(const KernelKey& key, Origin origin) {
     const auto [at, is_new] = variants_.try_emplace(key.header + " " + normalized_entry(key.entry));
@@ -30,6 +30,7 @@ class VariantSet {
       slot.key = key;
     }
     slot.by_default |= origin == Origin::kProfile;
+    slot.shipped |= origin == Origin::kProfile || origin == Origin::kDefault;
     slot.sampled = origin == Origin::kSampled && (is_new || slot.sampled);
   }
   const std::map<std::string, KernelVariant>& variants() const { return variants_; }
@@ -86,7 +87,7 @@ class Collector {
     }
     for (const Family& family : op.families()) {
       add_forced(
-          graph, family, [](const ConfigParam& param) { return param.fallback; }, VariantSet::Origin::kListed);
+          graph, family, [](const ConfigParam& param) { return param.fallback; }, VariantSet::Origin::kDefault);
     }
   }
 

@@ -113,7 +113,7 @@ class BuildReport {
                                  shortened(result.message, context_.verbose ? 1 << 20 : kLogLines)));
     } else if (result.spills()) {
       ++spilling_;
-      spilling_shipped_ += job.variant.sampled ? 0 : 1;
+      spilling_shipped_ += job.variant.shipped ? 1 : 0;
       context_.show_progress("");
       context_.print(fmt::format("SPILLS {} {}{}: {} bytes stored, {} loaded, {} registers\n", job.arch,
                                  job.variant.by_default ? "(a default) "
@@ -164,9 +164,8 @@ Status build_kernels(CliContext& context, const KernelFlags& flags) {
   }
   if (flags.strict && report.spilling_shipped() > 0) {
     const size_t count = report.spilling_shipped();
-    return internal_error(
-        fmt::format("{} of the variants in profiles, default configurations and instance lists {} registers", count,
-                    count == 1 ? "spills" : "spill"));
+    return internal_error(fmt::format("{} of the variants that profiles or default configurations take {} registers",
+                                      count, count == 1 ? "spills" : "spill"));
   }
   return success();
 }
@@ -209,7 +208,8 @@ void add_kernels_command(CLI::App& app, CliContext& context) {
   build->add_option("--arch", flags->archs, "architectures, a,b,c (default: all that are supported)");
   build->add_option("--jobs,-j", flags->jobs, "variants compiled at a time (default: one per core)")
       ->check(CLI::PositiveNumber);
-  build->add_flag("--strict", flags->strict, "spilled registers are a failure, but for samples of the search spaces");
+  build->add_flag("--strict", flags->strict,
+                  "spilled registers of what a profile or a default configuration takes are a failure");
   add_filter_option(*build, *flags);
   build->footer(
       "Examples:\n  cudabk kernels build --arch sm_90a\n"
