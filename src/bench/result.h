@@ -138,7 +138,7 @@ std::string result_to_csv(const RunResult& run);
 std::string result_to_markdown(const RunResult& run);
 std::string result_to_junit(const RunResult& run);
 
-// sha256 over the cases of a document of this schema, as stored in its "digest"; used by writer and readers.
+// What a document of this schema must have as its "digest": a hash of everything else it says (result_digest.h).
 Result<std::string> digest_of_result(std::string_view json);
 
 // RFC 4180: quotes a field when it has to be.
