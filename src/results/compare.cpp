@@ -74,6 +74,13 @@ void doubt_change(const Judged& judged, bool slower, CaseComparison& row) {
   }
 }
 
+std::string noise_text(const CaseComparison& row) {
+  if (std::abs(*row.change) >= row.threshold && *row.change_low * *row.change_high > 0) {
+    return fmt::format("not certain enough (p {:.2g} after correction for the number of cases)", *row.p_adjusted);
+  }
+  return fmt::format("too noisy for a limit of {:.3g} %", row.threshold * 100);
+}
+
 void give_verdict(const Judged& judged, const CompareOptions& options, CaseComparison& row) {
   if (!judged.time || std::min(row.baseline_samples, row.candidate_samples) < options.min_samples) {
     set_inconclusive(row, Reason::kFewSamples,
@@ -93,9 +100,7 @@ void give_verdict(const Judged& judged, const CompareOptions& options, CaseCompa
     return;
   }
   if (time == Finding::kUnclear) {
-    set_inconclusive(row, Reason::kNoise,
-                     fmt::format("{:+.1f} % to {:+.1f} %: too noisy for a limit of {:.3g} %", *row.change_low * 100,
-                                 *row.change_high * 100, row.threshold * 100));
+    set_inconclusive(row, Reason::kNoise, noise_text(row));
     return;
   }
   row.verdict =
