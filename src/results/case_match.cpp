@@ -210,10 +210,9 @@ bool same_code(const MatchedCase& match) {
   };
   // Of every run: a folder may hold those of several builds.
   const auto same_row = [&](const CaseResult* row) {
-    return row->status != CaseStatus::kOk ||
-           (row->fusions == first->fusions && row->copies == first->copies &&
-            std::equal(first->breakdown.begin(), first->breakdown.end(), row->breakdown.begin(), row->breakdown.end(),
-                       same_launch));
+    return row->status != CaseStatus::kOk || (row->fusions == first->fusions && row->copies == first->copies &&
+                                              std::equal(first->breakdown.begin(), first->breakdown.end(),
+                                                         row->breakdown.begin(), row->breakdown.end(), same_launch));
   };
   return std::all_of(match.baseline.begin(), match.baseline.end(), same_row) &&
          std::all_of(match.candidate.begin(), match.candidate.end(), same_row);
