@@ -87,6 +87,7 @@ void add_test_command(CLI::App& app, CliContext& context);
 void add_tune_command(CLI::App& app, CliContext& context);
 void add_explain_command(CLI::App& app, CliContext& context);
 void add_profile_command(CLI::App& app, CliContext& context);
+void add_report_command(CLI::App& app, CliContext& context);
 void add_kernels_command(CLI::App& app, CliContext& context);
 
 }  // namespace cudabk::cli
