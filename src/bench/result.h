@@ -88,8 +88,9 @@ struct CaseResult {
   std::optional<double> kernel_ns;        // traced kernel time per op
   std::optional<double> host_enqueue_ns;  // per op
   std::optional<double> gap_ns;           // per op, between kernels
-  std::vector<double> clocks_mhz;
-  std::vector<std::string> flags;  // "cache-resident", "throttled", "unverified", ...
+  std::vector<double> clocks_mhz;         // SM clock per batch of samples, where known
+  std::vector<int> clock_samples;         // how many consecutive samples belong to each of clocks_mhz; empty: not known
+  std::vector<std::string> flags;         // "cache-resident", "throttled", "unverified", ...
   std::vector<LaunchResult> breakdown;
   CheckResult check;
   std::string command;  // reproduces the row

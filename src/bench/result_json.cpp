@@ -144,6 +144,7 @@ Json case_json(const CaseResult& result, const RunLimits& limits) {
   json["summary"] = summary_json(result);
   json["samples_ns"] = numbers(result.samples_ns);
   json["clocks_mhz"] = numbers(result.clocks_mhz);
+  json["clock_samples"] = result.clock_samples;
   json["check"] = check_json(result.check);
   json["kernels"] = Json::array();
   for (const LaunchResult& launch : result.breakdown) {

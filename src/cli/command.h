@@ -50,6 +50,7 @@ class CliContext {
 
   // Exit status: the first that applies in the order 130, 70, 2, 6, 5, 1, 4, 3, 0 wins.
   void note(ErrorKind kind);
+  void note_exit(int status);           // a status that is no error's, such as 1 of `gate`
   void note_error(const Error& error);  // prints "error: ..." (one line) and notes its kind
   int exit_status() const;
 
@@ -88,6 +89,8 @@ void add_tune_command(CLI::App& app, CliContext& context);
 void add_explain_command(CLI::App& app, CliContext& context);
 void add_profile_command(CLI::App& app, CliContext& context);
 void add_report_command(CLI::App& app, CliContext& context);
+void add_compare_command(CLI::App& app, CliContext& context);
+void add_gate_command(CLI::App& app, CliContext& context);
 void add_kernels_command(CLI::App& app, CliContext& context);
 
 }  // namespace cudabk::cli

@@ -196,7 +196,9 @@ Status CliContext::write_document(const std::string& file, std::string_view text
   return write_all(stdout, text);
 }
 
-void CliContext::note(ErrorKind kind) { noted_.push_back(exit_code(kind)); }
+void CliContext::note(ErrorKind kind) { note_exit(exit_code(kind)); }
+
+void CliContext::note_exit(int status) { noted_.push_back(status); }
 
 void CliContext::note_error(const Error& error) {
   clear_progress();

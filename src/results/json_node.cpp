@@ -15,7 +15,8 @@ std::string JsonNode::path() const {
   if (parent_ == nullptr) {
     return "";
   }
-  return name_ != nullptr ? fmt::format("{}/{}", parent_->path(), name_) : fmt::format("{}/{}", parent_->path(), index_);
+  return name_ != nullptr ? fmt::format("{}/{}", parent_->path(), name_)
+                          : fmt::format("{}/{}", parent_->path(), index_);
 }
 
 void JsonNode::complain(const std::string& what) const {

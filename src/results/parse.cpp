@@ -160,6 +160,9 @@ void read_timing(const JsonNode& node, CaseResult& result) {
   result.summary = read_summary(node.member("summary"));
   result.samples_ns = read_numbers(node.member("samples_ns"));
   result.clocks_mhz = read_numbers(node.member("clocks_mhz"));
+  node.member("clock_samples").each([&](const JsonNode& element) {
+    result.clock_samples.push_back(read_count(element));
+  });
 }
 
 CaseResult read_case(const JsonNode& node) {
