@@ -4,16 +4,19 @@
 #include <filesystem>
 #include <memory>
 
-#include "cli/command.h"
+#include "cli/gate_options.h"
 #include "core/file.h"
 #include "report/report.h"
+#include "results/compare.h"
 #include "tuning/family_set.h"
 
 namespace cudabk::cli {
 namespace {
 
 struct ReportFlags {
-  std::vector<std::string> results, baseline;
+  std::vector<std::string> results;
+  std::string baseline;
+  CompareFlags compare;
   std::string title;
   std::string html, md, csv, junit, google_benchmark, github_action, bencher, sql;
 };
@@ -64,13 +67,19 @@ std::vector<std::filesystem::path> paths_of(const std::vector<std::string>& name
 Result<ReportInput> load(CliContext& context, const ReportFlags& flags) {
   ReportInput input;
   CUDABK_ASSIGN(ResultSet set, load_history(paths_of(flags.results)));
-  for (const std::string& line : set.skipped) {
-    context.notice("skipped: " + line);
-  }
+  note_skipped(context, set);
   input.runs = std::move(set.files);
   input.title = flags.title;
   input.device = recorded_device(input.runs.back().run);
   CUDABK_ASSIGN(input.profile, recorded_profile(context, input.runs.back().run, input.device));
+  if (!flags.baseline.empty()) {
+    CUDABK_ASSIGN(const CompareOptions options, to_compare_options(flags.compare));
+    CUDABK_ASSIGN(const ResultSet baseline, load_results(flags.baseline));
+    note_skipped(context, baseline);
+    ResultSet newest;
+    newest.files.push_back(input.runs.back());
+    input.comparison = compare_results(baseline, newest, options);
+  }
   return input;
 }
 
@@ -131,6 +140,13 @@ void add_report_command(CLI::App& app, CliContext& context) {
   command
       ->add_option("results", flags->results, "results, or folders of them: the newest is shown, all are its history")
       ->required();
+  command->add_option("--baseline", flags->baseline, "a result, or a folder of them, to show changes against");
+  command->add_option("--threshold", flags->compare.threshold, "--baseline: smaller changes do not count (default 3%)");
+  command->add_option("--threshold-file", flags->compare.threshold_file, "--baseline: lines REGEX LIMIT");
+  command->add_option("--confidence", flags->compare.confidence,
+                      "--baseline: of intervals and verdicts (default 0.99)");
+  command->add_flag("--force", flags->compare.force,
+                    "--baseline: compare other devices, launch or cache modes and timers");
   command->add_option("--title", flags->title, "title of the page (default: device and date)");
   add_output_option(*command, context, "--html", flags->html, "a page that works offline (default: report.html)");
   add_output_option(*command, context, "--md", flags->md, "Markdown");

@@ -161,20 +161,17 @@ Json case_json(const CaseResult& c, const RunLimits& limits) {
           {"command", c.command}};
 }
 
-Json changes_json(const ReportInput& input) {
-  if (input.baseline.empty()) {
-    return nullptr;
-  }
+Json changes_json(const Comparison& comparison) {
   Json list = Json::array();
-  for (const ReportChange& c : input.changes) {
-    list.push_back({{"key", c.key},
-                    {"before", number(c.before_ns)},
-                    {"after", number(c.after_ns)},
-                    {"change", number(c.change)},
-                    {"low", number(c.low)},
-                    {"high", number(c.high)},
-                    {"verdict", c.verdict},
-                    {"why", c.why}});
+  for (const CaseComparison* c : worst_first(comparison)) {
+    list.push_back({{"key", c->key},
+                    {"before", number(c->baseline_ns)},
+                    {"after", number(c->candidate_ns)},
+                    {"change", number(c->change)},
+                    {"low", number(c->change_low)},
+                    {"high", number(c->change_high)},
+                    {"verdict", verdict_name(c->verdict)},
+                    {"why", c->message}});
   }
   return list;
 }
@@ -206,14 +203,12 @@ std::string report_payload(const ReportInput& input) {
     data["map"].push_back(
         {{"type", c.type}, {"m", c.m}, {"n", c.n}, {"k", c.k}, {"family", c.family}, {"config", c.config}});
   }
-  data["baseline"] = Json::array();
-  for (const ResultFile& file : input.baseline) {
-    data["baseline"].push_back({{"file", file.path.filename().string()},
-                                {"started", file.run.environment.started},
-                                {"tool", file.run.environment.tool_version}});
+  if (input.comparison) {
+    const SideInfo& side = input.comparison->baseline;
+    data["baseline"] = {{"files", side.files}, {"versions", side.versions}, {"started", side.started}};
+    data["baselineNotes"] = input.comparison->notes;
+    data["changes"] = changes_json(*input.comparison);
   }
-  data["baselineNotes"] = input.notes;
-  data["changes"] = changes_json(input);
   std::string text = data.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string safe;
   safe.reserve(text.size());

@@ -6,28 +6,22 @@
 #include <vector>
 
 #include "dispatch/profile.h"
+#include "results/compare.h"
 #include "results/load.h"
 
 namespace cudabk {
 
-// One case against a baseline, as the page shows it.
-struct ReportChange {
-  std::string key;
-  std::optional<double> before_ns, after_ns;  // medians
-  std::optional<double> change, low, high;    // after / before - 1 with its confidence interval
-  std::string verdict;                        // "regressed", "improved", "same", ...
-  std::string why;
+struct ReportInput {
+  std::vector<ResultFile> runs;          // oldest first, never empty; the last one is the result that is shown
+  std::optional<Comparison> comparison;  // of the newest run with a baseline
+  std::optional<DeviceInfo> device;      // what the newest run's device can do; empty: not known here
+  std::optional<Profile> profile;        // the dispatch tables it ran with; empty: not at hand
+  std::string title;                     // empty: made from the device and the date
 };
 
-struct ReportInput {
-  std::vector<ResultFile> runs;       // oldest first, never empty; the last one is the result that is shown
-  std::vector<ResultFile> baseline;   // empty: without
-  std::vector<ReportChange> changes;  // against the baseline, worst first
-  std::vector<std::string> notes;     // about the comparison, one sentence each
-  std::optional<DeviceInfo> device;   // what the newest run's device can do; empty: not known here
-  std::optional<Profile> profile;     // the dispatch tables it ran with; empty: not at hand
-  std::string title;                  // empty: made from the device and the date
-};
+// The cases of a comparison, the ones that need attention first: regressed, inconclusive, missing, improved, the rest;
+// the larger changes first among equals.
+std::vector<const CaseComparison*> worst_first(const Comparison& comparison);
 
 // A whole HTML document: style, scripts, chart library and data inside, no reference to anything outside.
 std::string report_to_html(const ReportInput& input);

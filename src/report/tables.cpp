@@ -26,22 +26,22 @@ std::string cell(std::string_view text) {
   return out;
 }
 
-std::string changes_markdown(const ReportInput& input) {
+std::string changes_markdown(const Comparison& comparison) {
   std::string text = "\n### Against the baseline\n\n";
-  for (const std::string& note : input.notes) {
+  for (const std::string& note : comparison.notes) {
     text += cell(note) + "\n\n";
   }
   text += "| case | baseline | now | change | interval | verdict |\n|---|--:|--:|--:|--:|---|\n";
-  size_t shown = 0;
-  for (const ReportChange& c : input.changes) {
-    if (shown++ == kMarkdownChanges) {
-      text += fmt::format("\n{} more; `--html` and `cudabk compare` have them all.\n",
-                          input.changes.size() - kMarkdownChanges);
-      break;
-    }
-    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", cell(c.key), time_text(c.before_ns), time_text(c.after_ns),
-                        percent(c.change), c.low ? percent(c.low) + " … " + percent(c.high) : "-",
-                        cell(c.why.empty() ? c.verdict : c.verdict + ": " + c.why));
+  const std::vector<const CaseComparison*> cases = worst_first(comparison);
+  for (size_t i = 0; i < std::min(cases.size(), kMarkdownChanges); ++i) {
+    const CaseComparison& c = *cases[i];
+    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", cell(c.key), time_text(c.baseline_ns),
+                        time_text(c.candidate_ns), percent(c.change),
+                        c.change_low ? percent(c.change_low) + " … " + percent(c.change_high) : "-",
+                        cell(fmt::format("{}{}{}", verdict_name(c.verdict), c.message.empty() ? "" : ": ", c.message)));
+  }
+  if (cases.size() > kMarkdownChanges) {
+    text += fmt::format("\n{} more; `--html` and `cudabk compare` have them all.\n", cases.size() - kMarkdownChanges);
   }
   return text;
 }
@@ -109,13 +109,31 @@ std::string llama_row(const RunResult& run, const CaseResult& c) {
 
 }  // namespace
 
+std::vector<const CaseComparison*> worst_first(const Comparison& comparison) {
+  std::vector<const CaseComparison*> cases;
+  for (const CaseComparison& c : comparison.cases) {
+    cases.push_back(&c);
+  }
+  const auto rank = [](Verdict v) {
+    constexpr Verdict kOrder[] = {Verdict::kRegressed, Verdict::kInconclusive, Verdict::kMissing, Verdict::kImproved};
+    return std::find(std::begin(kOrder), std::end(kOrder), v) - std::begin(kOrder);
+  };
+  std::stable_sort(cases.begin(), cases.end(), [&](const CaseComparison* a, const CaseComparison* b) {
+    if (rank(a->verdict) != rank(b->verdict)) {
+      return rank(a->verdict) < rank(b->verdict);
+    }
+    return std::fabs(a->change.value_or(0)) > std::fabs(b->change.value_or(0));
+  });
+  return cases;
+}
+
 std::string report_to_markdown(const ReportInput& input) {
   const ResultFile& file = input.runs.back();
   std::string text = result_to_markdown(file.run);
   if (!file.run.complete) {
     text += fmt::format("\nNot complete: {}\n", file.run.incomplete_reason);
   }
-  return input.baseline.empty() ? text : text + changes_markdown(input);
+  return input.comparison ? text + changes_markdown(*input.comparison) : text;
 }
 
 std::string report_to_csv(const std::vector<ResultFile>& runs) {

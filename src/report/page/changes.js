@@ -1,5 +1,5 @@
 // Change against a baseline, and the history of several runs.
-const verdictClass = {regressed: "bad", improved: "good", inconclusive: "warn", missing: "warn", incomparable: "warn"};
+const verdictClass = {regressed: "bad", improved: "good", inconclusive: "warn", missing: "warn"};
 
 function changeConfig(list) {
   const fill = (c) => colour(verdictClass[c.verdict] || "soft");
@@ -34,12 +34,10 @@ function changeSection() {
     const found = cases.find((x) => x.key === c.key);
     return {...c, c: found, name: found ? caseName(found) + (modeText(found) ? " (" + modeText(found) + ")" : "") : c.key};
   });
-  const node = section("changes", "Change against the baseline", "Baseline: " + data.baseline.map((b) => b.file + " (" + b.started + ", cudabk " + b.tool + ")").join(", ") +
+  const node = section("changes", "Change against the baseline", "Baseline: " + data.baseline.files.join(", ") + " (" + data.baseline.started + ", cudabk " + data.baseline.versions.join(", ") + ")" +
     ". Lines are confidence intervals: a bar whose line reaches zero is no change.");
   for (const line of data.baselineNotes) { node.append(el("p", {class: "notice"}, line)); }
-  const order = {regressed: 0, inconclusive: 2, improved: 1};
-  const rank = (c) => c.verdict in order ? order[c.verdict] : 3;
-  const measured = named.filter((c) => isNumber(c.change)).sort((a, b) => rank(a) - rank(b) || Math.abs(b.change) - Math.abs(a.change));
+  const measured = named.filter((c) => isNumber(c.change));  // in the order of the comparison: the worst first
   if (measured.length > 0) {
     const shown = measured.slice(0, 30);
     const box = chartBox("Change of time" + (measured.length > shown.length ? ", the " + shown.length + " that matter most of " + measured.length : ""), () => changeConfig(shown), true);
@@ -49,7 +47,7 @@ function changeSection() {
   }
   const rows = [...measured, ...named.filter((c) => !isNumber(c.change))].map((c) => [c.c ? rowButton(c.c, c.name) : c.name,
     time(c.before), time(c.after), signed(c.change), isNumber(c.low) ? signed(c.low) + " … " + signed(c.high) : "–",
-    el("span", {class: verdictClass[c.verdict] || ""}, c.verdict.replaceAll("_", " ")), c.why]);
+    el("span", {class: verdictClass[c.verdict] || ""}, c.verdict), c.why]);
   const list = table([{text: "case"}, {text: "baseline", num: true}, {text: "now", num: true}, {text: "change", num: true}, {text: "interval", num: true}, {text: "verdict"}, {text: "why"}], rows);
   list.classList.add("tall");
   node.append(list);

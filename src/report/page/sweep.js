@@ -36,23 +36,23 @@ function switchesOf(list) {
   return data.switches.filter((s) => keys.has(s.before) && keys.has(s.after));
 }
 
-function sweepConfig(list, metric, hidden) {
+// `marked`: the series whose switch points are drawn.
+function sweepConfig(list, metric, hidden, marked) {
   const series = unique(list.map(sweepSeries));
   const shown = series.filter((s) => !hidden.has(s));
   const n = unique(list.map((c) => Number(c.params[growing(c)])));
   const lines = [];
-  for (const s of shown) {
-    const own = list.filter((c) => sweepSeries(c) === s);
-    for (const point of switchesOf(own)) {
-      lines.push({x: point.low, x2: point.high, colour: colourAt(series.indexOf(s)),
-        text: shown.length === 1 ? point.from.split(" ")[0] + " → " + point.to.split(" ")[0] : ""});
+  if (shown.includes(marked)) {
+    for (const point of switchesOf(list.filter((c) => sweepSeries(c) === marked))) {
+      lines.push({x: point.low, x2: point.high, colour: colourAt(series.indexOf(marked)),
+        text: point.from.split(" ")[0] === point.to.split(" ")[0] ? "" : "→ " + point.to.split(" ")[0]});
     }
   }
   return {
     type: "line",
     data: {datasets: shown.map((s) => ({
       label: s, data: sweepPoints(list.filter((c) => sweepSeries(c) === s), metric),
-      borderColor: colourAt(series.indexOf(s)), backgroundColor: colourAt(series.indexOf(s)), borderWidth: 2,
+      borderColor: colourAt(series.indexOf(s)), backgroundColor: colourAt(series.indexOf(s)), borderWidth: s === marked ? 3 : 1.5,
       pointRadius: 4, pointHoverRadius: 6,
       pointStyle: (p) => p.raw ? markers[Math.max(families.indexOf(p.raw.c.family), 0) % markers.length] : "circle",
     }))},
@@ -73,34 +73,40 @@ function sweepConfig(list, metric, hidden) {
 function switchTable(list) {
   const rows = switchesOf(list).map((s) => {
     const c = list.find((x) => x.key === s.before);
-    return [sweepSeries(c), s.exact ? growing(c) + " = " + s.high : s.low + " < " + growing(c) + " ≤ " + s.high, s.from, s.to,
-      s.exact ? "table" : "measured neighbours"];
+    return [s.exact ? growing(c) + " = " + s.high : s.low + " < " + growing(c) + " ≤ " + s.high, s.from, s.to,
+      s.exact ? "the dispatch table" : "what ran at the measured neighbours"];
   });
   if (rows.length === 0) { return el("p", {class: "why"}, "One kernel and configuration serves every size here."); }
-  return table([{text: "series"}, {text: "switches at", num: true}, {text: "from"}, {text: "to"}, {text: "known from"}], rows, "plain-table");
+  return table([{text: "switches at", num: true}, {text: "from"}, {text: "to"}, {text: "known from"}], rows);
 }
 
 function sweepSection() {
   const groups = sweepGroups();
   if (groups.length === 0) { return; }
   const node = section("sweep", "Time and throughput against columns", "Time that stays flat with more columns is bound by reading the " +
-    "weights. Dashed lines are the switch points of the dispatch table; a step there means that the table switches too early or too late.");
-  let list = groups[0][1], metric = metrics.tflops;
+    "weights. Dashed lines are the points where the dispatch table switches to another kernel; a step there means that the table switches too early or too late.");
+  let list = groups[0][1], metric = metrics.tflops, marked = "";
   const hidden = new Set();
-  const left = chartBox("Time of one op", () => sweepConfig(list, metrics.time, hidden));
-  const right = chartBox("Throughput", () => sweepConfig(list, metric, hidden));
+  const left = chartBox("Time of one op", () => sweepConfig(list, metrics.time, hidden, marked));
+  const right = chartBox("Throughput", () => sweepConfig(list, metric, hidden, marked));
   const keys = el("div"), switches = el("div");
   const draw = () => { left.draw(); right.draw(); };
+  const note = () => switches.replaceChildren(el("h3", {}, "Switch points" + (marked ? " of " + marked : "")),
+    switchTable(list.filter((c) => sweepSeries(c) === marked)));
+  const mark = select("Switch points of", [], (s) => { marked = s; note(); draw(); });
   const fill = () => {
     const series = unique(list.map(sweepSeries));
     hidden.clear();
     keys.replaceChildren(legend(series.map((s, i) => ({key: s, text: s || "all", colour: colourAt(i)})), hidden, draw));
-    switches.replaceChildren(el("h3", {}, "Switch points"), switchTable(list));
+    marked = series.find((s) => switchesOf(list.filter((c) => sweepSeries(c) === s)).length > 0) || series[0];
+    mark.box.replaceChildren(...series.map((s) => el("option", {value: s}, s || "all")));
+    mark.box.value = marked;
+    note();
     draw();
   };
   const shape = select("Shape", groups.map(([name], i) => [i, name]), (i) => { list = groups[Number(i)][1]; fill(); });
   const unit = select("Throughput in", ["tflops", "gbps", "limit"].map((m) => [m, metrics[m].title]), (m) => { metric = metrics[m]; right.draw(); });
-  node.append(el("div", {class: "controls"}, shape.label, unit.label), keys, el("div", {class: "pair"}, left.node, right.node), switches);
+  node.append(el("div", {class: "controls"}, shape.label, mark.label, unit.label), keys, el("div", {class: "pair"}, left.node, right.node), switches);
   fill();
 }
 
