@@ -1,6 +1,7 @@
 #include "report/payload.h"
 
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +9,7 @@
 #include "core/units.h"
 #include "dispatch/problem.h"
 #include "report/switches.h"
+#include "results/render_rows.h"
 
 namespace cudabk {
 namespace {
@@ -205,7 +207,11 @@ std::string report_payload(const ReportInput& input) {
   }
   if (input.comparison) {
     const SideInfo& side = input.comparison->baseline;
-    data["baseline"] = {{"files", side.files}, {"versions", side.versions}, {"started", side.started}};
+    std::vector<std::string> names;
+    for (const std::string& file : side.files) {
+      names.push_back(std::filesystem::path(file).filename().string());
+    }
+    data["baseline"] = {{"files", names}, {"versions", side.versions}, {"started", side.started}};
     data["baselineNotes"] = input.comparison->notes;
     data["changes"] = changes_json(*input.comparison);
   }

@@ -19,10 +19,6 @@ struct ReportInput {
   std::string title;                     // empty: made from the device and the date
 };
 
-// The cases of a comparison, the ones that need attention first: regressed, inconclusive, missing, improved, the rest;
-// the larger changes first among equals.
-std::vector<const CaseComparison*> worst_first(const Comparison& comparison);
-
 // A whole HTML document: style, scripts, chart library and data inside, no reference to anything outside.
 std::string report_to_html(const ReportInput& input);
 

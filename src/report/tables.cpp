@@ -9,6 +9,7 @@
 #include "bench/result.h"
 #include "core/units.h"
 #include "report/report.h"
+#include "results/render_rows.h"
 
 namespace cudabk {
 namespace {
@@ -108,24 +109,6 @@ std::string llama_row(const RunResult& run, const CaseResult& c) {
 }
 
 }  // namespace
-
-std::vector<const CaseComparison*> worst_first(const Comparison& comparison) {
-  std::vector<const CaseComparison*> cases;
-  for (const CaseComparison& c : comparison.cases) {
-    cases.push_back(&c);
-  }
-  const auto rank = [](Verdict v) {
-    constexpr Verdict kOrder[] = {Verdict::kRegressed, Verdict::kInconclusive, Verdict::kMissing, Verdict::kImproved};
-    return std::find(std::begin(kOrder), std::end(kOrder), v) - std::begin(kOrder);
-  };
-  std::stable_sort(cases.begin(), cases.end(), [&](const CaseComparison* a, const CaseComparison* b) {
-    if (rank(a->verdict) != rank(b->verdict)) {
-      return rank(a->verdict) < rank(b->verdict);
-    }
-    return std::fabs(a->change.value_or(0)) > std::fabs(b->change.value_or(0));
-  });
-  return cases;
-}
 
 std::string report_to_markdown(const ReportInput& input) {
   const ResultFile& file = input.runs.back();

@@ -76,8 +76,9 @@ const caseName = (c) => [c.target, ...Object.entries(c.params).map(([k, v]) => k
 const modeAxes = ["variant", "launch", "fusion", "cache"].filter((m) => unique(cases.map((c) => c[m])).length > 1);
 const modeText = (c) => modeAxes.map((m) => m === "fusion" ? "fusion " + c[m] : c[m]).join(", ");
 
-function section(id, title, why) {
-  const node = el("section", {id}, el("h2", {}, title), el("p", {class: "why"}, why));
+// `short`: its name in the navigation.
+function section(id, title, why, short) {
+  const node = el("section", {id, "data-nav": short || title}, el("h2", {}, title), el("p", {class: "why"}, why));
   document.getElementById("main").append(node);
   return node;
 }

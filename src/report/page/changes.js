@@ -3,12 +3,13 @@ const verdictClass = {regressed: "bad", improved: "good", inconclusive: "warn", 
 
 function changeConfig(list) {
   const fill = (c) => colour(verdictClass[c.verdict] || "soft");
+  const reach = (pick) => 105 * pick(0, ...list.flatMap((c) => [c.low, c.high]).filter(isNumber));
   return {
     type: "bar",
     data: {labels: list.map((c) => c.name), datasets: [{data: list.map((c) => 100 * c.change), backgroundColor: list.map(fill), barPercentage: 0.7}]},
     options: {
       indexAxis: "y",
-      scales: {x: {title: {display: true, text: "change of time, % (right: slower)"}, grid: {color: colour("grid")}}, y: {grid: {display: false}, ticks: {autoSkip: false, font: {size: 11}}}},
+      scales: {x: {title: {display: true, text: "change of time, % (right: slower)"}, suggestedMin: reach(Math.min), suggestedMax: reach(Math.max), grid: {color: colour("grid")}}, y: {grid: {display: false}, ticks: {autoSkip: false, font: {size: 11}}}},
       plugins: {tooltip: {callbacks: {label: (t) => signed(list[t.dataIndex].change) + " (" + signed(list[t.dataIndex].low) + " … " + signed(list[t.dataIndex].high) + "), " + list[t.dataIndex].verdict}}},
     },
     plugins: [{id: "whiskers", afterDatasetsDraw(chart) {
@@ -35,7 +36,7 @@ function changeSection() {
     return {...c, c: found, name: found ? caseName(found) + (modeText(found) ? " (" + modeText(found) + ")" : "") : c.key};
   });
   const node = section("changes", "Change against the baseline", "Baseline: " + data.baseline.files.join(", ") + " (" + data.baseline.started + ", cudabk " + data.baseline.versions.join(", ") + ")" +
-    ". Lines are confidence intervals: a bar whose line reaches zero is no change.");
+    ". Lines are confidence intervals: a bar whose line reaches zero is no change.", "Changes");
   for (const line of data.baselineNotes) { node.append(el("p", {class: "notice"}, line)); }
   const measured = named.filter((c) => isNumber(c.change));  // in the order of the comparison: the worst first
   if (measured.length > 0) {

@@ -56,18 +56,17 @@ addEventListener("afterprint", () => {
   drawn.forEach(redraw);
 });
 
-// Labels only at the first, second and fifth of a decade; `unit` beside the axis.
+// Lines and labels only at the first, second and fifth of a decade.
 function logAxis(title, extra) {
+  const plain = (value) => {
+    const digit = value / 10 ** Math.floor(Math.log10(value) + 1e-9);
+    return [1, 2, 5].some((d) => Math.abs(digit - d) < 1e-6);
+  };
   return {
     type: "logarithmic",
     title: {display: true, text: title},
-    ticks: {
-      autoSkip: false, maxRotation: 0,
-      callback: (value) => {
-        const digit = value / 10 ** Math.floor(Math.log10(value) + 1e-9);
-        return [1, 2, 5].some((d) => Math.abs(digit - d) < 1e-6) ? tickText(value) : "";
-      },
-    },
+    afterBuildTicks: (axis) => { axis.ticks = axis.ticks.filter((t) => plain(t.value)); },
+    ticks: {autoSkip: true, autoSkipPadding: 8, maxRotation: 0, callback: (value) => tickText(value)},
     grid: {color: colour("grid")},
     ...extra,
   };

@@ -22,7 +22,7 @@ function environmentSection() {
 }
 
 function navigation() {
-  const list = [...document.querySelectorAll("main section")].map((s) => el("li", {}, el("a", {href: "#" + s.id}, s.querySelector("h2").textContent)));
+  const list = [...document.querySelectorAll("main section")].map((s) => el("li", {}, el("a", {href: "#" + s.id}, s.dataset.nav)));
   document.getElementById("nav").append(el("ul", {}, list));
 }
 

@@ -43,8 +43,8 @@ function changeTiles() {
   if (!data.changes) { return []; }
   const count = (verdict) => data.changes.filter((c) => c.verdict === verdict).length;
   const regressed = count("regressed"), improved = count("improved");
-  return [tile("Against the baseline", regressed + " slower", "· " + improved + " faster",
-    data.changes.length + " cases compared", regressed > 0 ? "bad" : improved > 0 ? "good" : "")];
+  return [tile("Against the baseline", regressed + " slower", "", improved + " faster, of " + data.changes.length + " compared",
+    regressed > 0 ? "bad" : improved > 0 ? "good" : "")];
 }
 
 function notices() {
@@ -66,14 +66,27 @@ function worstList() {
     el("span", {class: "num"}, percent(c.limit, c.limit < 0.1 ? 1 : 0) + " of the limit · " + time(c.time) + " · " + choiceText(c)))))];
 }
 
+// Each remark once, with the cases it is about.
 function problemList() {
-  const rows = cases.filter((c) => c.status !== "ok" || c.flags.length > 0);
-  if (rows.length === 0) { return []; }
-  const most = 8;
-  return [el("h3", {}, "To know before quoting a figure"), el("ul", {class: "worst"},
-    rows.slice(0, most).map((c) => el("li", {}, rowButton(c, caseName(c)), el("span", {class: c.status === "ok" ? "warn" : "bad"}, remarks(c)))),
-    rows.length > most ? el("li", {class: "sub"}, (rows.length - most) + " more in the table: choose the remark filter") : null)];
+  const groups = new Map();
+  for (const c of cases) {
+    const texts = c.status === "ok" ? c.flags : [remarks(c)];
+    for (const text of texts) { groups.set(text, [...(groups.get(text) || []), c]); }
+  }
+  if (groups.size === 0) { return []; }
+  const bad = (list) => list.some((c) => c.status !== "ok");
+  const most = 3, lines = [...groups].sort((a, b) => bad(b[1]) - bad(a[1]) || b[1].length - a[1].length).slice(0, 12);
+  return [el("h3", {}, "To know before quoting a figure"), el("ul", {class: "worst"}, lines.map(([text, list]) => el("li", {},
+    el("span", {class: bad(list) ? "bad" : "warn"}, text + (list.length > 1 ? " (" + list.length + " cases)" : "")),
+    el("span", {class: "num"}, list.slice(0, most).flatMap((c, i) => [i > 0 ? ", " : "", rowButton(c, shortName(c))]),
+      list.length > most ? " …" : "")))),
+  groups.size > lines.length ? el("p", {class: "sub"}, (groups.size - lines.length) + " other remarks are in the table") : null];
 }
+
+// Without what all cases share.
+const shared = new Set(Object.keys(cases.length ? cases[0].params : {}).filter((name) => unique(cases.map((c) => c.params[name])).length === 1));
+const manyOps = unique(cases.map((c) => c.target)).length > 1;
+const shortName = (c) => [...(manyOps ? [c.target] : []), ...Object.entries(c.params).filter(([k]) => !shared.has(k)).map(([k, v]) => k === "type" ? v : k + "=" + v)].join(" ") || caseName(c);
 
 const remarks = (c) => (c.status === "ok" ? [] : [c.status.replaceAll("_", " ") + (c.message ? ": " + c.message : "")]).concat(c.flags).join(", ");
 
@@ -84,5 +97,5 @@ function rowButton(c, text) {
 function overview() {
   const node = section("overview", "Overview", "Time is the median of one op over all samples; the limit is what this machine's own " +
     "memory and matrix rates, measured in the same run, would allow.");
-  node.append(...notices(), el("div", {class: "tiles"}, caseTiles(), limitTiles(), changeTiles()), ...worstList(), ...problemList());
+  node.append(...notices(), el("div", {class: "tiles"}, caseTiles(), changeTiles(), limitTiles()), ...worstList(), ...problemList());
 }

@@ -25,6 +25,9 @@ function rooflineConfig(family, hidden) {
   const points = rooflinePoints(family, hidden);
   const all = cases.filter((c) => c.ops > 0 && c.bytes > 0).map((c) => c.ops / c.bytes);
   const low = Math.min(...all) / 2, high = Math.max(...all) * 2;
+  const rates = cases.filter((c) => isNumber(c.time) && c.ops > 0).map((c) => c.ops / c.time / 1e3);
+  const floor = Math.min(...rates) / 2;
+  const ceiling = 1.6 * Math.max(...rates, isNumber(run.limits.gemm) ? run.limits.gemm / 1e12 : 0);
   const groups = unique(points.map((c) => (c.params.type || "") + "|" + c.family));
   const sets = groups.map((g) => {
     const [type, name] = g.split("|");
@@ -42,7 +45,7 @@ function rooflineConfig(family, hidden) {
     data: {datasets: [...sets, ...roofs(low, high)]},
     options: {
       onClick: openOnClick,
-      scales: {x: logAxis("operations per compulsory byte", {min: low, max: high}), y: logAxis("TFLOP/s")},
+      scales: {x: logAxis("operations per compulsory byte", {min: low, max: high}), y: logAxis("TFLOP/s", {min: floor, max: ceiling})},
       plugins: {tooltip: {callbacks: {label: (t) => t.raw.c
         ? [caseName(t.raw.c), time(t.raw.c.time) + " · " + figure(t.raw.y) + " TFLOP/s · " + percent(t.raw.c.limit) + " of the limit", choiceText(t.raw.c)]
         : t.dataset.label}}},

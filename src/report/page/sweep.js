@@ -84,7 +84,7 @@ function sweepSection() {
   const groups = sweepGroups();
   if (groups.length === 0) { return; }
   const node = section("sweep", "Time and throughput against columns", "Time that stays flat with more columns is bound by reading the " +
-    "weights. Dashed lines are the points where the dispatch table switches to another kernel; a step there means that the table switches too early or too late.");
+    "weights. Dashed lines are the points where the dispatch table switches to another kernel; a step there means that the table switches too early or too late.", "Against columns");
   let list = groups[0][1], metric = metrics.tflops, marked = "";
   const hidden = new Set();
   const left = chartBox("Time of one op", () => sweepConfig(list, metrics.time, hidden, marked));
