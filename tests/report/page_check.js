@@ -56,6 +56,7 @@ setTimeout(() => {
   });
   check("unreachable", () => [...document.querySelectorAll("button, select, input, a[href]")].filter((e) => e.tabIndex < 0).length);
   check("unlabelled", () => [...document.querySelectorAll("select, input")].filter((e) => e.labels.length === 0).length);
+  check("holes", () => (document.getElementById("main").innerText.match(/\b(null|undefined|NaN|Infinity|\[object)\b/g) || []));
   check("requests", () => performance.getEntriesByType("resource").map((e) => e.name));
   check("overflow", () => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   check("background", () => getComputedStyle(document.body).backgroundColor);

@@ -80,7 +80,7 @@ function problemList() {
     el("span", {class: bad(list) ? "bad" : "warn"}, text + (list.length > 1 ? " (" + list.length + " cases)" : "")),
     el("span", {class: "num"}, list.slice(0, most).flatMap((c, i) => [i > 0 ? ", " : "", rowButton(c, shortName(c))]),
       list.length > most ? " …" : "")))),
-  groups.size > lines.length ? el("p", {class: "sub"}, (groups.size - lines.length) + " other remarks are in the table") : null];
+  ...(groups.size > lines.length ? [el("p", {class: "sub"}, (groups.size - lines.length) + " other remarks are in the table")] : [])];
 }
 
 // Without what all cases share.

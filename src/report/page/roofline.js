@@ -31,12 +31,12 @@ function rooflineConfig(family, hidden) {
   const groups = unique(points.map((c) => (c.params.type || "") + "|" + c.family));
   const sets = groups.map((g) => {
     const [type, name] = g.split("|");
+    const own = types.length > 1 ? typeColour(type) : familyColour(name);
     return {
       label: (type + " " + name).trim(), type: "scatter",
       data: points.filter((c) => (c.params.type || "") + "|" + c.family === g)
         .map((c) => ({x: c.ops / c.bytes, y: c.ops / c.time / 1e3, c})),
-      borderColor: type ? typeColour(type) : familyColour(name),
-      backgroundColor: (type ? typeColour(type) : familyColour(name)) + "cc",
+      borderColor: own, backgroundColor: own + "cc",
       pointStyle: markers[Math.max(families.indexOf(name), 0) % markers.length], radius: 5, hoverRadius: 7, borderWidth: 1.5,
     };
   });
@@ -56,7 +56,8 @@ function rooflineConfig(family, hidden) {
 function rooflineSection() {
   if (!cases.some((c) => isNumber(c.time) && c.ops > 0 && c.bytes > 0)) { return; }
   const node = section("roofline", "Roofline", "Each mark is a case; the height left to the line above it is what a better kernel " +
-    "could win. Left of the bend memory limits, right of it the tensor cores. Colour: type; shape: kernel family. A mark opens its case.");
+    "could win. Left of the bend memory limits, right of it the tensor cores. " +
+    (types.length > 1 ? "Colour: type; shape: kernel family. " : "Shape and colour: kernel family. ") + "A mark opens its case.");
   let family = "";
   const hidden = new Set();
   const box = chartBox("Rate against intensity, both axes logarithmic" +
