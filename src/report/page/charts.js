@@ -84,7 +84,7 @@ function columnAxis(title, values) {
     type: "logarithmic", title: {display: true, text: title}, grid: {color: colour("grid")},
     min: Math.min(...values) / 1.15, max: Math.max(...values) * 1.15,
     afterBuildTicks: (axis) => { axis.ticks = [...shown].sort((a, b) => a - b).map((value) => ({value})); },
-    ticks: {autoSkip: true, autoSkipPadding: 6, maxRotation: 0, callback: (value) => tickText(value)},
+    ticks: {autoSkip: true, autoSkipPadding: 6, maxRotation: 0, callback: (value) => String(value)},
   };
 }
 

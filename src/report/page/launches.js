@@ -6,7 +6,7 @@ function launchTable(c) {
   const traced = hasTrace(c);
   const headers = [{text: "launch"}, {text: "kernel"}, ...(traced ? [{text: "time", num: true}, {text: "share", num: true}, {text: "gap before", num: true}] : []),
     {text: "grid", num: true}, {text: "block", num: true}, {text: "shared", num: true}, {text: "registers", num: true}, {text: "spills", num: true}];
-  const extents = (list) => list.join(" × ").replace(/( × 1)+$/, "");
+  const extents = (list) => list.every((n) => n === 0) ? "–" : list.join(" × ").replace(/( × 1)+$/, "");
   return table(headers, c.kernels.map((k) => [k.label, el("code", {}, k.kernel),
     ...(traced ? [time(k.time), isNumber(k.time) && total > 0 ? percent(k.time / total) : "–", time(k.gap)] : []),
     extents(k.grid), extents(k.block), bytes(k.shared), k.registers || "–", k.spills ? bytes(k.spills) : "none"]));

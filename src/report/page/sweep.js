@@ -115,7 +115,7 @@ function mapCell(cell) {
   if (!cell) { return el("td", {class: "none"}, ""); }
   const title = cell.family + (cell.config ? " " + cell.config : "") + (cell.c ? ": " + time(cell.c.time) : ": by the table, not measured");
   return el("td", {class: cell.c ? null : "table-only", style: "--cell:" + familyColour(cell.family), title}, cell.family,
-    el("small", {}, cell.c && isNumber(cell.c.limit) ? percent(cell.c.limit) : cell.c ? time(cell.c.time) : "–"));
+    el("small", {}, cell.c && isNumber(cell.c.limit) ? percent(cell.c.limit) : cell.c ? time(cell.c.time) : "\u00a0"));
 }
 
 function mapOf(type) {
@@ -130,7 +130,7 @@ function mapOf(type) {
   const rows = unique(keys.map((k) => k[0] + "|" + k[1])).sort((a, b) => numericOrder(a.split("|")[0], b.split("|")[0]) || numericOrder(a.split("|")[1], b.split("|")[1]));
   const columns = unique(keys.map((k) => k[2])).sort(numericOrder);
   return el("div", {class: "scroll"}, el("table", {class: "map"},
-    el("caption", {class: "sub", style: "text-align:left"}, type),
+    el("caption", {class: "sub", style: "text-align:left;padding:0.3rem 0.4rem"}, type),
     el("thead", {}, el("tr", {}, el("th", {scope: "col"}, "m × k \\ n"), columns.map((n) => el("th", {scope: "col"}, n)))),
     el("tbody", {}, rows.map((r) => el("tr", {}, el("th", {scope: "row"}, r.replace("|", " × ")),
       columns.map((n) => mapCell(cells.get(r + "|" + n))))))));
