@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -17,18 +16,26 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+template <class Number>
+void add_digits(std::string& out, Number value) {
+  char buffer[40];
+  const auto [end, size] = fmt::format_to_n(buffer, sizeof(buffer), "{}", value);
+  out.append(buffer, end);
+}
+
 // Strings need no escapes here, only an unmistakable end: the length goes in front.
 void add_text(std::string& out, std::string_view text) {
-  fmt::format_to(std::back_inserter(out), "{}\"", text.size());
+  add_digits(out, text.size());
+  out += '"';
   out += text;
 }
 
 void add_number(std::string& out, double value) {
   constexpr double kExact = 9007199254740992.0;  // 2^53: below it a double holds every whole number
   if (value == std::floor(value) && std::abs(value) < kExact) {
-    fmt::format_to(std::back_inserter(out), "{}", static_cast<int64_t>(value));
+    add_digits(out, static_cast<int64_t>(value));
   } else {
-    fmt::format_to(std::back_inserter(out), "{}", value);
+    add_digits(out, value);
   }
 }
 
@@ -70,10 +77,10 @@ void add_value(std::string& out, const Json& value, bool outermost) {
       add_text(out, value.get_ref<const std::string&>());
       return;
     case Json::value_t::number_unsigned:
-      fmt::format_to(std::back_inserter(out), "{}", value.get<uint64_t>());
+      add_digits(out, value.get<uint64_t>());
       return;
     case Json::value_t::number_integer:
-      fmt::format_to(std::back_inserter(out), "{}", value.get<int64_t>());
+      add_digits(out, value.get<int64_t>());
       return;
     case Json::value_t::number_float:
       add_number(out, value.get<double>());

@@ -202,7 +202,7 @@ Status run_gate(CliContext& context, const Flags& flags) {
     context.note_error(written.error());
   }
   if (verdict.comparison.cases.empty() && !verdict.findings.empty()) {
-    context.note_error({ErrorKind::kInvalid, verdict.findings.front().message});
+    context.note_error({kind_of_exit(verdict.exit_status()), verdict.findings.front().message});
   }
   context.note_exit(verdict.exit_status());
   CUDABK_TRY(show_verdict(context, flags.compare, verdict));

@@ -64,7 +64,9 @@ Status show_verdict(CliContext& context, const CompareFlags& flags, const GateVe
   if (flags.all || context.verbose) {
     table.quiet_rows = SIZE_MAX;
   }
-  context.print(verdict_table(verdict, table));
+  if (!verdict.comparison.cases.empty() || verdict.findings.empty()) {  // else the error has been said
+    context.print(verdict_table(verdict, table));
+  }
   if (!flags.json.empty()) {
     CUDABK_TRY(context.write_document(flags.json, verdict_to_json(verdict)));
   }

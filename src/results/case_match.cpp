@@ -200,16 +200,23 @@ std::vector<MatchedCase> match_cases(const ResultSet& baseline, const ResultSet&
 }
 
 bool same_code(const MatchedCase& match) {
-  const CaseResult* a = first_ok(match.baseline);
-  const CaseResult* b = first_ok(match.candidate);
-  if (a == nullptr || b == nullptr || a->breakdown.empty() || a->fusions != b->fusions || a->copies != b->copies) {
+  const CaseResult* first = first_ok(match.baseline);
+  if (first == nullptr || first->breakdown.empty()) {
     return false;
   }
-  return std::equal(a->breakdown.begin(), a->breakdown.end(), b->breakdown.begin(), b->breakdown.end(),
-                    [](const LaunchResult& x, const LaunchResult& y) {
-                      return !x.code_hash.empty() && x.code_hash == y.code_hash && x.kernel == y.kernel &&
-                             x.grid == y.grid && x.block == y.block && x.shared_bytes == y.shared_bytes;
-                    });
+  const auto same_launch = [](const LaunchResult& x, const LaunchResult& y) {
+    return !x.code_hash.empty() && x.code_hash == y.code_hash && x.kernel == y.kernel && x.grid == y.grid &&
+           x.block == y.block && x.shared_bytes == y.shared_bytes;
+  };
+  // Of every run: a folder may hold those of several builds.
+  const auto same_row = [&](const CaseResult* row) {
+    return row->status != CaseStatus::kOk ||
+           (row->fusions == first->fusions && row->copies == first->copies &&
+            std::equal(first->breakdown.begin(), first->breakdown.end(), row->breakdown.begin(), row->breakdown.end(),
+                       same_launch));
+  };
+  return std::all_of(match.baseline.begin(), match.baseline.end(), same_row) &&
+         std::all_of(match.candidate.begin(), match.candidate.end(), same_row);
 }
 
 CaseComparison describe_match(const MatchedCase& match, const CompareOptions& options) {

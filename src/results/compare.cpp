@@ -81,7 +81,15 @@ std::string noise_text(const CaseComparison& row) {
   return fmt::format("too noisy for a limit of {:.3g} %", row.threshold * 100);
 }
 
-void give_verdict(const Judged& judged, const CompareOptions& options, CaseComparison& row) {
+// `shift` relative to what all cases did.
+Shift relative_to(double common_change, Shift shift) {
+  shift.ratio /= 1 + common_change;
+  shift.low /= 1 + common_change;
+  shift.high /= 1 + common_change;
+  return shift;
+}
+
+void give_verdict(const Judged& judged, const CompareOptions& options, double common_change, CaseComparison& row) {
   if (!judged.time || std::min(row.baseline_samples, row.candidate_samples) < options.min_samples) {
     set_inconclusive(row, Reason::kFewSamples,
                      fmt::format("{} and {} samples, {} a side are needed", row.baseline_samples, row.candidate_samples,
@@ -89,10 +97,17 @@ void give_verdict(const Judged& judged, const CompareOptions& options, CaseCompa
     return;
   }
   row.p_adjusted = judged.time->p;
-  const Finding time = judge_shift(*judged.time, row.threshold, options.confidence);
-  const Finding cycles = judged.cycles ? judge_shift(*judged.cycles, row.threshold, options.confidence) : time;
+  const Finding time = judge_shift(relative_to(common_change, *judged.time), row.threshold, options.confidence);
+  const Finding cycles =
+      judged.cycles ? judge_shift(relative_to(common_change, *judged.cycles), row.threshold, options.confidence) : time;
   const bool time_changed = time == Finding::kSlower || time == Finding::kFaster;
   const bool cycles_changed = cycles == Finding::kSlower || cycles == Finding::kFaster;
+  if (time_changed && cycles == Finding::kSame) {
+    row.verdict = Verdict::kSame;
+    row.reason = Reason::kClock;
+    row.message = fmt::format("{:+.1f} % in cycles: the clock changed, not the code", *row.cycles_change * 100);
+    return;
+  }
   if (time != cycles && (time_changed || cycles_changed)) {
     set_inconclusive(row, Reason::kClock,
                      fmt::format("{:+.1f} % in time, {:+.1f} % in cycles: the clock changed", *row.change * 100,
@@ -135,9 +150,21 @@ void correct(std::vector<Judged>& judged, const std::vector<char>& unchanged, st
   }
 }
 
+double common_change(const std::vector<Judged>& judged, double bound) {
+  constexpr size_t kEnoughCases = 20;
+  std::vector<double> changes;
+  for (const Judged& one : judged) {
+    if (one.time) {
+      changes.push_back(one.time->ratio - 1);
+    }
+  }
+  const double common = changes.size() < kEnoughCases ? 0 : *median(changes);
+  return std::abs(common) <= bound ? common : 0;
+}
+
 // Each case alone, then Holm's correction over those that can fail.
-void judge_cases(const std::vector<MatchedCase>& matches, const CompareOptions& options,
-                 std::vector<CaseComparison>& rows) {
+void judge_cases(const std::vector<MatchedCase>& matches, const CompareOptions& options, Comparison& comparison) {
+  std::vector<CaseComparison>& rows = comparison.cases;
   std::vector<Judged> judged(rows.size());
   std::vector<char> unchanged(rows.size(), 0);
   constexpr int64_t kCasesPerThread = 200;  // a case costs some 50 us
@@ -155,11 +182,13 @@ void judge_cases(const std::vector<MatchedCase>& matches, const CompareOptions& 
   (void)done;  // the work always succeeds
   correct(judged, unchanged, &Judged::time);
   correct(judged, unchanged, &Judged::cycles);
+  comparison.common_change = common_change(judged, options.thresholds.fallback() / 3);
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].reason != Reason::kNone) {
       continue;
     }
-    unchanged[i] != 0 ? give_unchanged(judged[i], options, rows[i]) : give_verdict(judged[i], options, rows[i]);
+    unchanged[i] != 0 ? give_unchanged(judged[i], options, rows[i])
+                      : give_verdict(judged[i], options, comparison.common_change, rows[i]);
   }
 }
 
@@ -248,7 +277,7 @@ Comparison compare_results(const ResultSet& baseline, const ResultSet& candidate
       baseline, candidate, "toolkits", [](const RunEnvironment& e) { return e.toolkit; }, comparison.notes);
   const std::vector<MatchedCase> matches = match_cases(baseline, candidate, options.force);
   comparison.cases.resize(matches.size());
-  judge_cases(matches, options, comparison.cases);
+  judge_cases(matches, options, comparison);
   note_common_change(comparison);
   return comparison;
 }

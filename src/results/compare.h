@@ -28,7 +28,7 @@ enum class Reason {
   kNone,
   kFewSamples,
   kNoise,        // the interval is too wide for the threshold
-  kClock,        // time and cycles give different verdicts
+  kClock,        // time and cycles give different verdicts; with kSame: only the time changed, by as much as the clock
   kRepetitions,  // the repetitions of the two sides overlap too much
   kThrottled,    // a row that should change the verdict was marked as throttled
   kNoBaseline,   // only the candidate has this case
@@ -83,7 +83,10 @@ struct SideInfo {
 struct Comparison {
   SideInfo baseline, candidate;
   std::vector<CaseComparison> cases;  // order of the baseline, then what only the candidate has
-  std::vector<std::string> notes;     // for people: other driver, incomplete run, all cases moved together
+  // Median change of all cases where there are 20 or more and it is at most a third of the threshold; else 0. Runs
+  // differ a little by the state of the machine, which all cases share: sizes are judged relative to it. More is news.
+  double common_change = 0;
+  std::vector<std::string> notes;  // for people: other driver, incomplete run, all cases moved together
 
   size_t count(Verdict verdict) const;
   size_t compared() const;  // cases with a change: everything that was measured on both sides

@@ -12,6 +12,9 @@ bool worth_measuring(const CaseComparison& row) {
   if (row.verdict == Verdict::kRegressed) {
     return true;
   }
+  if (row.verdict == Verdict::kSame && row.reason == Reason::kClock) {
+    return true;  // slower by as much as the clock: by chance, it might be the code
+  }
   return row.verdict == Verdict::kInconclusive &&
          (row.reason == Reason::kNoise || row.reason == Reason::kClock || row.reason == Reason::kRepetitions ||
           row.reason == Reason::kThrottled);
@@ -24,46 +27,45 @@ struct Suspect {
   bool settled = false;
 };
 
-bool conclusive(const CaseComparison& row) {
-  return row.verdict == Verdict::kRegressed || row.verdict == Verdict::kSame || row.verdict == Verdict::kImproved;
+bool is_calm(const CaseComparison& row) { return row.verdict == Verdict::kSame || row.verdict == Verdict::kImproved; }
+
+int count_verdicts(const Suspect& suspect, bool regressed) {
+  return static_cast<int>(std::count_if(suspect.seen.begin(), suspect.seen.end(), [&](const auto& row) {
+    return regressed ? row.verdict == Verdict::kRegressed : is_calm(row);
+  }));
 }
 
-// No further round can change the verdict: something conclusive is no regression.
-bool is_settled(const Suspect& suspect) {
-  return std::any_of(suspect.seen.begin() + 1, suspect.seen.end(),
-                     [](const auto& row) { return conclusive(row) && row.verdict != Verdict::kRegressed; });
+// The rounds that are left cannot turn the majority.
+bool is_settled(const Suspect& suspect, int rounds_left) {
+  const int lead = count_verdicts(suspect, true) - count_verdicts(suspect, false);
+  return lead > rounds_left || -lead >= rounds_left;
+}
+
+// The last row with (without) a regression that is conclusive.
+const CaseComparison* last_of(const Suspect& suspect, bool regressed) {
+  const auto it = std::find_if(suspect.seen.rbegin(), suspect.seen.rend(), [&](const auto& row) {
+    return regressed ? row.verdict == Verdict::kRegressed : is_calm(row);
+  });
+  return it == suspect.seen.rend() ? nullptr : &*it;
 }
 
 CaseComparison final_verdict(const Suspect& suspect) {
-  const CaseComparison* calm = nullptr;       // the last that is conclusive and no regression
-  const CaseComparison* regressed = nullptr;  // the last regression
-  size_t regressions = 0;
-  for (const CaseComparison& row : suspect.seen) {
-    if (row.verdict == Verdict::kRegressed) {
-      regressed = &row;
-      ++regressions;
-    } else if (conclusive(row)) {
-      calm = &row;
-    }
-  }
-  const bool first_regressed = suspect.seen.front().verdict == Verdict::kRegressed;
-  if (calm != nullptr) {
-    CaseComparison row = *calm;
-    row.message = first_regressed
-                      ? fmt::format("not confirmed: {:+.1f} % at first", suspect.seen.front().change.value_or(0) * 100)
-                      : "after measuring again";
-    return row;
-  }
-  if (regressions >= 2) {
-    CaseComparison row = first_regressed ? suspect.seen.front() : *regressed;
+  const CaseComparison& first = suspect.seen.front();
+  const int regressed = count_verdicts(suspect, true), calm = count_verdicts(suspect, false);
+  CaseComparison row = first;
+  if (regressed >= 2 && regressed > calm) {
+    row = first.verdict == Verdict::kRegressed ? first : *last_of(suspect, true);
     row.message = "confirmed";
-    return row;
-  }
-  CaseComparison row = suspect.seen.front();
-  if (regressed != nullptr) {
+  } else if (calm > 0 && calm >= regressed) {
+    row = *last_of(suspect, false);
+    row.message = first.verdict == Verdict::kRegressed
+                      ? fmt::format("not confirmed: {:+.1f} % at first", first.change.value_or(0) * 100)
+                      : "after measuring again";
+  } else if (regressed > 0) {
     row.verdict = Verdict::kInconclusive;
     row.reason = Reason::kNoise;
-    row.message = fmt::format("{:+.1f} % in one measurement, too noisy in the others", *regressed->change * 100);
+    row.message = fmt::format("{:+.1f} % in one measurement, too noisy in the others",
+                              last_of(suspect, true)->change.value_or(0) * 100);
   }
   return row;
 }
@@ -79,7 +81,7 @@ std::vector<const CaseComparison*> open_cases(const Comparison& comparison, cons
 }
 
 // Adds what one round said; the number of suspects that it has measured.
-size_t add_round(const Comparison& fresh, std::vector<Suspect>& suspects) {
+size_t add_round(const Comparison& fresh, int rounds_left, std::vector<Suspect>& suspects) {
   std::map<std::string, const CaseComparison*> by_key;
   for (const CaseComparison& row : fresh.cases) {
     if (row.change) {
@@ -91,7 +93,7 @@ size_t add_round(const Comparison& fresh, std::vector<Suspect>& suspects) {
     const auto it = by_key.find(suspect.seen.front().key);
     if (!suspect.settled && it != by_key.end()) {
       suspect.seen.push_back(*it->second);
-      suspect.settled = is_settled(suspect);
+      suspect.settled = is_settled(suspect, rounds_left);
       ++measured;
     }
   }
@@ -120,7 +122,7 @@ Status confirm(Comparison& comparison, const CompareOptions& options, int rounds
       comparison.notes.push_back("could not measure again: " + fresh.error().message);
       break;
     }
-    if (add_round(compare_results(fresh->first, fresh->second, options), suspects) == 0) {
+    if (add_round(compare_results(fresh->first, fresh->second, options), rounds - round - 1, suspects) == 0) {
       comparison.notes.push_back("could not measure again: the run had none of the cases");
       break;
     }

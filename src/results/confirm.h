@@ -16,10 +16,10 @@ namespace cudabk {
 using Remeasure =
     std::function<Result<std::pair<ResultSet, ResultSet>>(const std::vector<const CaseComparison*>& cases, int round)>;
 
-// Measures regressed cases and those that are inconclusive for noise, clock, repetitions or throttling again, `rounds`
-// times or until none is left, and gives each a verdict from all rounds:
-//   regressed     every conclusive comparison, the first one included, says so, and a re-measurement is among them
-//   inconclusive  no comparison was conclusive, or a regression showed only where nothing confirmed it
+// Measures regressed cases, those whose clock changed, and those that are inconclusive for noise, repetitions or
+// throttling again, `rounds` times or until none is left, and gives each a verdict from all rounds:
+//   regressed     most conclusive comparisons, the first one included, say so, and there are two at least
+//   inconclusive  no comparison was conclusive, or a single one that said regressed
 //   else          the last conclusive verdict that is no regression
 // The changes of the rounds are kept in `confirmations`. Where measuring is not possible the error becomes a note and
 // verdicts stay as they are; kInterrupted is returned. `comparison` must come from compare_results with `options`.

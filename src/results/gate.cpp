@@ -137,6 +137,16 @@ int exit_status_of(ErrorKind kind) {
   return kExitInternal;
 }
 
+ErrorKind kind_of_exit(int status) {
+  for (const ErrorKind kind : {ErrorKind::kInvalid, ErrorKind::kInconclusive, ErrorKind::kNothing,
+                               ErrorKind::kWrongOutput, ErrorKind::kUnfit, ErrorKind::kInterrupted}) {
+    if (exit_status_of(kind) == status) {
+      return kind;
+    }
+  }
+  return ErrorKind::kInternal;
+}
+
 std::string_view GateVerdict::name() const {
   switch (exit_status()) {
     case kExitPass:

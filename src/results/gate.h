@@ -27,6 +27,7 @@ struct GateOptions {
 inline constexpr int kExitPass = 0, kExitRegressed = 1, kExitUnusable = 2, kExitInconclusive = 3, kExitNothing = 4,
                      kExitWrongOutput = 5, kExitUnfit = 6, kExitInternal = 70, kExitInterrupted = 130;
 int exit_status_of(ErrorKind kind);
+ErrorKind kind_of_exit(int status);  // the inverse; kInternal for what no error has
 
 // Something that keeps the gate from passing.
 struct GateFinding {

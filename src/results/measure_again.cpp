@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <set>
+#include <thread>
 
 #include "core/file.h"
 #include "results/case_match.h"
@@ -37,8 +40,7 @@ std::string last_line(const fs::path& log) {
                       end - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
-// Exit status; 128 + signal when one ended it.
-Result<int> run_program(const std::vector<std::string>& words, const fs::path& log) {
+Result<pid_t> start_program(const std::vector<std::string>& words, const fs::path& log) {
   std::vector<char*> argv;
   for (const std::string& word : words) {
     argv.push_back(const_cast<char*>(word.c_str()));  // NOLINT: posix_spawn does not write to it
@@ -49,29 +51,38 @@ Result<int> run_program(const std::vector<std::string>& words, const fs::path& l
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  // Its own group: Ctrl-C reaches it once, from here, and not twice, which would end it without results.
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setpgroup(&attributes, 0);
   pid_t child = 0;
-  const int error = posix_spawn(&child, words.front().c_str(), &actions, nullptr, argv.data(), environ);
+  const int error = posix_spawn(&child, words.front().c_str(), &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) {
-    return invalid(fmt::format("cannot run {}: {}", words.front(), std::strerror(error)));
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) {
-      return internal_error(fmt::format("waiting for {}: {}", words.front(), std::strerror(errno)));
-    }
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return error == 0 ? Result<pid_t>(child)
+                    : Result<pid_t>(invalid(fmt::format("cannot run {}: {}", words.front(), std::strerror(error))));
 }
 
-ErrorKind kind_of_exit(int status) {
-  for (const ErrorKind kind : {ErrorKind::kInvalid, ErrorKind::kInconclusive, ErrorKind::kNothing,
-                               ErrorKind::kWrongOutput, ErrorKind::kUnfit, ErrorKind::kInterrupted}) {
-    if (exit_status_of(kind) == status) {
-      return kind;
+// Exit status; 128 + signal when one ended it. An interruption is handed on.
+Result<int> run_program(const std::vector<std::string>& words, const fs::path& log,
+                        const std::atomic<bool>* interrupted) {
+  constexpr std::chrono::milliseconds kPoll{10};
+  CUDABK_ASSIGN(const pid_t child, start_program(words, log));
+  bool told = false;
+  int status = 0;
+  pid_t ended = 0;
+  while ((ended = waitpid(child, &status, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
+    if (!told && interrupted != nullptr && *interrupted) {
+      kill(child, SIGINT);
+      told = true;
     }
+    std::this_thread::sleep_for(kPoll);
   }
-  return ErrorKind::kInternal;
+  if (ended < 0) {
+    return internal_error(fmt::format("waiting for {}: {}", words.front(), std::strerror(errno)));
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 std::string regex_escaped(const std::string& text) {
@@ -102,14 +113,14 @@ bool has_case(const ResultFile& file, const std::set<std::string>& keys) {
 
 }  // namespace
 
-Result<ResultFile> run_bench(const BenchProcess& process, const fs::path& json) {
+Result<ResultFile> run_bench(const BenchProcess& process, const fs::path& json, const std::atomic<bool>* interrupted) {
   std::vector<std::string> words{process.binary.string(), "bench"};
   words.insert(words.end(), process.arguments.begin(), process.arguments.end());
   words.insert(words.end(), {"--no-progress", "--json", json.string()});
   std::error_code ec;
   fs::remove(json, ec);
   const fs::path log = json.string() + ".log";
-  CUDABK_ASSIGN(const int status, run_program(words, log));
+  CUDABK_ASSIGN(const int status, run_program(words, log, interrupted));
   if (status == kExitInterrupted) {
     return Error{ErrorKind::kInterrupted, "interrupted while measuring"};
   }
@@ -137,7 +148,7 @@ Result<std::pair<ResultSet, ResultSet>> measure_ab(const AbPlan& plan) {
         plan.progress(fmt::format("round {} of {}: {}", round + 1, plan.rounds, process.binary.string()));
       }
       const fs::path json = plan.folder / fmt::format("round{}-{}.json", round + 1, old_build ? "a" : "b");
-      CUDABK_ASSIGN(ResultFile file, run_bench(process, json));
+      CUDABK_ASSIGN(ResultFile file, run_bench(process, json, plan.interrupted));
       (old_build ? sets.first : sets.second).files.push_back(std::move(file));
     }
   }
@@ -193,7 +204,8 @@ Remeasure remeasure_candidate(const ResultSet& baseline, const ResultSet& candid
                                {"--device", !device.empty()               ? device
                                             : environment.device.emulated ? "host@" + environment.device.arch
                                                                           : environment.device.id});
-      CUDABK_ASSIGN(ResultFile file, run_bench(process, plan.folder / fmt::format("again{}-{}.json", round + 1, i)));
+      CUDABK_ASSIGN(ResultFile file,
+                    run_bench(process, plan.folder / fmt::format("again{}-{}.json", round + 1, i), plan.interrupted));
       fresh.files.push_back(std::move(file));
     }
     for (const MatchedCase& match : match_cases(candidate, fresh, false)) {

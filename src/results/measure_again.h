@@ -20,10 +20,11 @@ struct BenchProcess {
   std::vector<std::string> arguments;  // after "bench"; without output options
 };
 
-// Runs it to its end and loads what it wrote to `json`. Its own output goes to a file beside it. Ctrl-C reaches the
-// process too; what it has then is in the file, and kInterrupted is returned. Other errors: of the process, with its
-// last line, and of loading.
-Result<ResultFile> run_bench(const BenchProcess& process, const std::filesystem::path& json);
+// Runs it to its end and loads what it wrote to `json`. Its own output goes to a file beside it. When
+// `interrupted` becomes true the process is interrupted too; what it has then is in the file, and kInterrupted is
+// returned. Other errors: of the process, with its last line, and of loading.
+Result<ResultFile> run_bench(const BenchProcess& process, const std::filesystem::path& json,
+                             const std::atomic<bool>* interrupted = nullptr);
 
 struct AbPlan {
   BenchProcess old_build, present_build;  // with A against A the same
