@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 
@@ -15,11 +16,20 @@ namespace {
 constexpr size_t kCases = 100;
 constexpr size_t kNone = SIZE_MAX;
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr size_t kFewSuites = 25;  // instrumented builds are slow
+#else
+constexpr size_t kFewSuites = 150;
+#endif
+
 // Suites to simulate: a few in the test suite, 2000 for docs/gating.md.
-size_t suites(size_t few) {
+size_t suites() {
   const char* text = std::getenv("CUDABK_GATE_SUITES");
-  return text != nullptr ? std::strtoul(text, nullptr, 10) : few;
+  return text != nullptr ? std::strtoul(text, nullptr, 10) : kFewSuites;
 }
+
+// With a change: a quarter of a large number, since every one counts.
+size_t suites_with_change() { return std::max(std::min(suites(), kFewSuites), suites() / 4); }
 
 struct Tally {
   size_t suites = 0, alarms = 0, inconclusive = 0, inconclusive_cases = 0, found = 0, found_at_once = 0, others = 0;
@@ -84,13 +94,13 @@ Tally with_change(const NoiseModel& model, double factor, int rounds, size_t cou
 }
 
 TEST(GateSimulation, FewFalseAlarmsWithoutConfirmation) {
-  const Tally t = without_change({}, 0, suites(150), 1);
+  const Tally t = without_change({}, 0, suites(), 1);
   print("A/A, --confirm 0", 1, t);
   EXPECT_LT(percent(t.alarms, t.suites), 1.0);
 }
 
 TEST(GateSimulation, FewFalseAlarmsWithConfirmation) {
-  const Tally t = without_change({}, 2, suites(150), 100'001);
+  const Tally t = without_change({}, 2, suites(), 100'001);
   print("A/A, --confirm 2", 100'001, t);
   EXPECT_LT(percent(t.alarms, t.suites), 1.0);
   EXPECT_LT(percent(t.inconclusive, t.suites), 10.0);
@@ -100,14 +110,13 @@ TEST(GateSimulation, FewFalseAlarmsWhereTheClockIsNotKnown) {
   NoiseModel model;
   model.clock_known = false;
   model.to_low = 0.001;  // without a clock only rare phases can be told from slower code
-  const Tally t = without_change(model, 2, suites(150), 200'001);
+  const Tally t = without_change(model, 2, suites(), 200'001);
   print("A/A, clock not known, --confirm 2", 200'001, t);
   EXPECT_LT(percent(t.alarms, t.suites), 1.0);
 }
 
 TEST(GateSimulation, AFivePercentSlowdownOfOneCaseIsFound) {
-  const Tally t =
-      with_change({}, 1.05, 2, suites(150) / (std::getenv("CUDABK_GATE_SUITES") != nullptr ? 4 : 1), 300'001);
+  const Tally t = with_change({}, 1.05, 2, suites_with_change(), 300'001);
   print("one case 5 % slower, --confirm 2", 300'001, t);
   fmt::print("  found in {} of {} ({:.1f} %), in the first comparison already in {:.1f} %\n", t.found, t.suites,
              percent(t.found, t.suites), percent(t.found_at_once, t.suites));
