@@ -22,8 +22,13 @@ function chartBox(label, make, wide) {
   const canvas = el("canvas", {role: "img", "aria-label": label});
   const entry = {canvas, make, chart: null};
   drawn.push(entry);
+  const caption = el("figcaption", {}, label);
   return {
-    node: el("figure", {}, el("figcaption", {}, label), el("div", {class: wide ? "plot wide" : "plot"}, canvas)),
+    name(text) {
+      caption.textContent = text;
+      canvas.setAttribute("aria-label", text);
+    },
+    node: el("figure", {}, caption, el("div", {class: wide ? "plot wide" : "plot"}, canvas)),
     entry,
     draw() { redraw(entry); },
   };

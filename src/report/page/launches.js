@@ -47,7 +47,7 @@ function launchSection() {
     box.draw();
   }
   const body = el("div");
-  const fill = (i) => body.replaceChildren(launchTable(list[Number(i)]));
+  const fill = (i) => body.replaceChildren(el("h3", {}, caseName(list[Number(i)])), launchTable(list[Number(i)]));
   node.append(el("div", {class: "controls"}, select("Case", list.map((c, i) => [i, caseName(c) + (modeText(c) ? " (" + modeText(c) + ")" : "")]), fill).label), body);
   fill(0);
 }

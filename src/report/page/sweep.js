@@ -97,6 +97,8 @@ function sweepSection() {
   const fill = () => {
     const series = unique(list.map(sweepSeries));
     hidden.clear();
+    left.name("Time of one op: " + sweepShape(list[0]));
+    right.name("Throughput: " + sweepShape(list[0]));
     keys.replaceChildren(legend(series.map((s, i) => ({key: s, text: s || "all", colour: colourAt(i)})), hidden, draw));
     marked = series.find((s) => switchesOf(list.filter((c) => sweepSeries(c) === s)).length > 0) || series[0];
     mark.box.replaceChildren(...series.map((s) => el("option", {value: s}, s || "all")));
