@@ -135,7 +135,15 @@ inline constexpr std::string_view kResultSchema = "cudabk-result/1";
 std::string result_to_json(const RunResult& run);                              // pretty, ends with a newline
 std::string case_to_jsonl(const CaseResult& result, const RunLimits& limits);  // one line
 std::string result_to_jsonl(const RunResult& run);                             // a header line, then one per case
-std::string result_to_csv(const RunResult& run);
+// For tables of several runs: the axes of all of them, and columns that tell the runs apart.
+struct CsvOptions {
+  const RunResult* axes_of = nullptr;  // axes of these cases as columns; nullptr: of the run's own
+  std::string file = {};
+  bool with_run = false;  // columns file, started, cudabk in front
+  bool with_header = true;
+};
+std::string result_to_csv(const RunResult& run, const CsvOptions& options);
+inline std::string result_to_csv(const RunResult& run) { return result_to_csv(run, {}); }
 std::string result_to_markdown(const RunResult& run);
 std::string result_to_junit(const RunResult& run);
 

@@ -90,6 +90,8 @@ void add_test_command(CLI::App& app, CliContext& context);
 void add_tune_command(CLI::App& app, CliContext& context);
 void add_explain_command(CLI::App& app, CliContext& context);
 void add_profile_command(CLI::App& app, CliContext& context);
+void add_report_command(CLI::App& app, CliContext& context);
+void add_replay_command(CLI::App& app, CliContext& context);
 void add_compare_command(CLI::App& app, CliContext& context);
 void add_gate_command(CLI::App& app, CliContext& context);
 void add_kernels_command(CLI::App& app, CliContext& context);
