@@ -78,7 +78,8 @@ class SchemaChecker {
     static const std::set<std::string> kKnown = {"type",    "properties", "required", "additionalProperties",
                                                  "items",   "minItems",   "maxItems", "enum",
                                                  "const",   "minimum",    "pattern",  "$ref",
-                                                 "$schema", "$id",        "title",    "$defs"};
+                                                 "$schema", "$id",        "title",    "$defs",
+                                                 "$comment"};
     for (const auto& entry : schema.items()) {
       if (kKnown.count(entry.key()) == 0) {
         fault(path, "the checker does not know the keyword " + entry.key());

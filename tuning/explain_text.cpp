@@ -140,8 +140,9 @@ std::string explanation_text(const Explanation& e) {
                       e.cost.bytes > 0 ? e.cost.operations / e.cost.bytes : 0);
   text += fmt::format("roofs     read {}, products {:.4g} TFLOP/s; {}\n", format_rate(e.roofs.read_bytes_per_ns),
                       e.roofs.operations_per_ns * 1e-3, e.roofs.origin);
-  text += fmt::format("limit     {} (memory {}, compute {}, {} launches {})\n", e.limit, format_time_ns(e.memory_ns),
-                      format_time_ns(e.compute_ns), e.launches.size(), format_time_ns(e.launch_ns));
+  text += fmt::format("limit     {} (memory {}, compute {}, {} launch{} {})\n", e.limit, format_time_ns(e.memory_ns),
+                      format_time_ns(e.compute_ns), e.launches.size(), e.launches.size() == 1 ? "" : "es",
+                      format_time_ns(e.launch_ns));
   text += fmt::format("predicted {} at the roof\n", format_time_ns(e.predicted_ns));
   for (const std::string& warning : e.profile_warnings) {
     text += "warning   " + warning + "\n";

@@ -13,28 +13,13 @@ namespace {
 constexpr double kFarOffAtOtherSize = 2.0;     // same columns, other m and k
 constexpr double kFarOffAtFewerColumns = 4.0;  // same m and k, the next smaller n, and getting worse with n
 
-int64_t value(const TuneShape& shape, std::string_view name) {
-  for (const auto& [n, v] : shape) {
-    if (n == name) {
-      return v;
-    }
-  }
-  return 0;
-}
+int64_t value(const TuneShape& shape, std::string_view name) { return shape_extent(shape, name); }
 
 TuneShape with(TuneShape shape, std::string_view name, int64_t v) {
   for (auto& [n, current] : shape) {
     current = n == name ? v : current;
   }
   return shape;
-}
-
-std::vector<int64_t> coordinates(const TuneShape& shape, const std::vector<std::string>& dims) {
-  std::vector<int64_t> at;
-  for (const std::string& d : dims) {
-    at.push_back(value(shape, d));
-  }
-  return at;
 }
 
 // Time of a candidate over the best of the point; nullopt where it was not measured.
@@ -50,12 +35,7 @@ std::optional<double> ratio_to_best(const PointResult& point, const Candidate& c
 }  // namespace
 
 Result<bool> KeyTuner::run() {
-  if (!options_.shapes.empty()) {  // columns first: kernels differ most by them
-    for (const auto& [name, v] : options_.shapes[0]) {
-      dims_.push_back(name);
-    }
-    std::stable_partition(dims_.begin(), dims_.end(), [](const std::string& d) { return d == "n"; });
-  }
+  fitter_ = TableFitter::for_shapes(options_.shapes);
   bool complete = true;
   for (size_t i = 0; i < options_.shapes.size() && complete; ++i) {
     step_(options_.shapes[i], options_.shapes.size() - i);
@@ -120,52 +100,13 @@ bool KeyTuner::worth_trying(const TuneShape& shape, const Candidate& candidate) 
   return true;
 }
 
-int KeyTuner::index_of(const Candidate& candidate) {
-  const auto it = std::find(candidates_.begin() + 1, candidates_.end(), candidate);
-  if (it != candidates_.end()) {
-    return static_cast<int>(it - candidates_.begin());
-  }
-  candidates_.push_back(candidate);
-  return static_cast<int>(candidates_.size()) - 1;
-}
-
-int KeyTuner::chosen(const TuneShape& shape) const { return fitted_choice(report_.fit, coordinates(shape, dims_)); }
+int KeyTuner::chosen(const TuneShape& shape) const { return fitter_.chosen(shape); }
 
 void KeyTuner::fit() {
-  for (const PointResult& p : report_.points) {
-    index_of(p.default_choice);
-    for (const auto& e : p.entries) {
-      index_of(e.candidate);
-    }
-  }
-  std::vector<FitPoint> points;
-  for (const PointResult& p : report_.points) {
-    FitPoint point;
-    point.at = coordinates(p.shape, dims_);
-    point.ns.assign(candidates_.size(), std::nan(""));
-    point.confirmed.assign(candidates_.size(), false);
-    point.ns[0] = p.default_ns;
-    point.ns[static_cast<size_t>(index_of(p.default_choice))] = p.default_ns;
-    for (const auto& e : p.entries) {
-      if (measurer_.is_bad(report_.key, e.candidate)) {
-        continue;
-      }
-      const auto i = static_cast<size_t>(index_of(e.candidate));
-      point.ns[i] = e.ns;
-      point.confirmed[i] = e.faster;
-    }
-    points.push_back(std::move(point));
-  }
-  FitOptions fit_options;
-  fit_options.dims = dims_;
-  fit_options.regret = options_.regret;
-  fit_options.tie = options_.margin;
-  report_.fit = fit_table(points, fit_options);
-  report_.worst_ratio = 1;
-  for (const FitPoint& p : points) {
-    const auto c = static_cast<size_t>(fitted_choice(report_.fit, p.at));
-    report_.worst_ratio = std::max(report_.worst_ratio, p.ns[c] / p.ns[0]);
-  }
+  fitter_.fit(report_.points, options_.regret, options_.margin,
+              [this](const Candidate& c) { return measurer_.is_bad(report_.key, c); });
+  report_.fit = fitter_.result();
+  report_.worst_ratio = fitter_.worst_ratio();
 }
 
 // Column counts half way between two measured ones whose choice differs; and the shapes never seen, where a new rule
@@ -189,7 +130,7 @@ std::vector<KeyTuner::Check> KeyTuner::checks(bool with_unseen) const {
       Check check{middle, {}, false};
       for (const int c : {a, b}) {
         if (c != 0) {
-          check.candidates.push_back(candidates_[static_cast<size_t>(c)]);
+          check.candidates.push_back(fitter_.candidate(c));
         }
       }
       result.push_back(std::move(check));
@@ -198,7 +139,7 @@ std::vector<KeyTuner::Check> KeyTuner::checks(bool with_unseen) const {
   for (const TuneShape& shape : options_.unseen) {
     const int c = chosen(shape);
     if (with_unseen && c != 0 && !known.contains(shape)) {
-      result.push_back({shape, {candidates_[static_cast<size_t>(c)]}, true});
+      result.push_back({shape, {fitter_.candidate(c)}, true});
     }
   }
   return result;
@@ -226,79 +167,10 @@ Result<bool> KeyTuner::refine() {
   return true;
 }
 
-// "-12.3 % against the default (-20.1..-4.0 over 6 shapes), 20 rounds, 2026-01-31"
-std::string KeyTuner::evidence(const FittedRule& rule) const {
-  std::vector<double> gains;
-  int64_t samples = 0;
-  for (const PointResult& p : report_.points) {
-    if (chosen(p.shape) != rule.candidate) {
-      continue;
-    }
-    const std::vector<int64_t> at = coordinates(p.shape, dims_);
-    bool inside = true;
-    for (size_t d = 0; d < at.size(); ++d) {
-      inside = inside && rule.box[d].contains(at[d]);
-    }
-    if (!inside) {
-      continue;
-    }
-    double ratio = 1;
-    for (const auto& e : p.entries) {
-      ratio = e.candidate == candidates_[static_cast<size_t>(rule.candidate)] ? e.ratio : ratio;
-    }
-    gains.push_back(100 * (ratio - 1));
-    samples = std::max(samples, p.samples);
-  }
-  if (gains.empty()) {
-    return "";
-  }
-  std::sort(gains.begin(), gains.end());
-  return fmt::format("time {:+.1f} % against the default ({:+.1f}..{:+.1f} over {} shapes), {} paired rounds{}{}",
-                     gains[(gains.size() - 1) / 2], gains.front(), gains.back(), gains.size(), samples,
-                     options_.date.empty() ? "" : ", ", options_.date);
-}
-
 void KeyTuner::build_table() {
-  std::vector<std::pair<std::string, Interval>> fixed;  // dims that were not varied but that rules may look at
-  if (!report_.points.empty()) {
-    for (const auto& [name, v] : report_.points[0].problem.dims) {
-      const bool varied = std::find(dims_.begin(), dims_.end(), name) != dims_.end();
-      const bool looked_at =
-          name == "batch" || std::any_of(base_.rules.begin(), base_.rules.end(), [&, &n = name](const Rule& r) {
-            return std::any_of(r.when.begin(), r.when.end(), [&](const auto& c) { return c.first == n; });
-          });
-      if (!varied && looked_at) {
-        fixed.emplace_back(name, Interval{v, v});
-      }
-    }
-  }
-  for (const FittedRule& fitted : report_.fit.rules) {
-    const Candidate& candidate = candidates_[static_cast<size_t>(fitted.candidate)];
-    Rule rule;
-    rule.use = candidate.family;
-    rule.config = candidate.config;
-    rule.when = fixed;
-    for (size_t d = 0; d < dims_.size(); ++d) {
-      rule.when.emplace_back(dims_[d], fitted.box[d]);
-    }
-    std::sort(rule.when.begin(), rule.when.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    rule.evidence = evidence(fitted);
-    rule.code = factory_.rule_code(report_.key, rule);
-    report_.table.rules.push_back(std::move(rule));
-  }
-  std::stable_sort(report_.table.rules.begin(), report_.table.rules.end(), [](const Rule& a, const Rule& b) {
-    const auto low = [](const Rule& r) {
-      for (const auto& [name, interval] : r.when) {
-        if (name == "n") {
-          return interval.low;
-        }
-      }
-      return int64_t{0};
-    };
-    return low(a) < low(b);
-  });
-  report_.new_rules = report_.table.rules.size();
-  report_.table.rules.insert(report_.table.rules.end(), base_.rules.begin(), base_.rules.end());
+  report_.table = fitter_.table(report_.points, base_, options_.date,
+                                [this](const Rule& rule) { return factory_.rule_code(report_.key, rule); });
+  report_.new_rules = report_.table.rules.size() - base_.rules.size();
 }
 
 }  // namespace cudabk

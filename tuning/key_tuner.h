@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tuning/point.h"
+#include "tuning/table_fit.h"
 
 namespace cudabk {
 
@@ -29,8 +30,7 @@ class KeyTuner {
   Result<bool> keep(Result<PointResult> point, const TuneShape& shape);
   bool worth_trying(const TuneShape& shape, const Candidate& candidate) const;
   void fit();
-  Result<bool> refine();  // checks and narrows until nothing is left to measure
-  int index_of(const Candidate& candidate);
+  Result<bool> refine();                     // checks and narrows until nothing is left to measure
   int chosen(const TuneShape& shape) const;  // by the fit; 0: the default
 
   struct Check {
@@ -40,15 +40,13 @@ class KeyTuner {
   };
   std::vector<Check> checks(bool with_unseen) const;
   void build_table();
-  std::string evidence(const FittedRule& rule) const;
 
   PointMeasurer& measurer_;
   ShapeBenchFactory& factory_;
   const Table& base_;
   const TuneOptions& options_;
   std::function<void(const TuneShape&, size_t)> step_;
-  std::vector<std::string> dims_;             // of the fit
-  std::vector<Candidate> candidates_ = {{}};  // by index in the fit; [0] is the default
+  TableFitter fitter_;
   std::vector<std::string> skipped_;
   KeyReport report_;
 };

@@ -3,6 +3,7 @@
 
 #include "convert/args.h"
 #include "formats/all.h"
+#include "formats/decode.h"
 #include "formats/floats.h"
 
 namespace cudabk {
@@ -25,22 +26,6 @@ void store_run(uint8_t* dst, const float (&v)[N]) {
     for (int i = 0; i < N / 8; ++i) {
       reinterpret_cast<u32x4*>(dst)[i] = {w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]};
     }
-  }
-}
-
-// Byte i of a word of codes, as a float.
-template <bool Signed>
-float code_value(uint32_t word, int i) {
-  const uint32_t byte = word >> (8 * i);
-  return Signed ? static_cast<float>(static_cast<int8_t>(byte)) : static_cast<float>(byte & 0xff);
-}
-
-template <DType T>
-void decode_run(const typename Format<T>::Slice& s, int part, int run, float (&v)[Format<T>::kShape.run_length]) {
-  const auto codes = Format<T>::codes(s, run);
-  const f32x2 scale = Format<T>::scale(s, part, run);
-  for (int i = 0; i < Format<T>::kShape.run_length; ++i) {
-    v[i] = fma_f(scale.x, code_value<Format<T>::kSigned>(codes.words[i / 4], i % 4), scale.y);
   }
 }
 

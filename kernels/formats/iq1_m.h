@@ -31,6 +31,7 @@ requires(T == DType::iq1_m) struct Format<T> {
 
   static Codes<16> codes(const Slice& s, int run) {
     Codes<16> c;
+#pragma unroll
     for (int k = 0; k < 2; ++k) {
       const uint32_t field = s.fields >> (8 * run + 4 * k);
       const uint32_t entry = ((s.entries >> (16 * run + 8 * k)) & 255) | (field & 7) << 8;

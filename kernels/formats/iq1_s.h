@@ -30,6 +30,7 @@ requires(T == DType::iq1_s) struct Format<T> {
   static Codes<32> codes(const Slice& s, int /*run*/) {
     const uint32_t levels = shifted_iq1_levels(s.tail >> 31 != 0);
     Codes<32> c;
+#pragma unroll
     for (int k = 0; k < 4; ++k) {
       const uint32_t entry = ((s.entries >> (8 * k)) & 255) | ((s.tail >> (16 + 3 * k)) & 7) << 8;
       const u32x2 octet = look_up_octet(levels, kGrid.entries[entry]);

@@ -29,6 +29,7 @@ requires(T == DType::iq2_s) struct Format<T> {
 
   static Codes<16> codes(const Slice& s, int run) {
     Codes<16> c;
+#pragma unroll
     for (int k = 0; k < 2; ++k) {
       const int octet = 2 * run + k;
       const uint32_t entry = ((s.entries >> (8 * octet)) & 255) | ((s.tail >> (16 + 2 * octet)) & 3) << 8;

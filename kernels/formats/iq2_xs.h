@@ -30,8 +30,9 @@ requires(T == DType::iq2_xs) struct Format<T> {
 
   static Codes<16> codes(const Slice& s, int run) {
     Codes<16> c;
+#pragma unroll
     for (int k = 0; k < 2; ++k) {
-      const uint32_t octet = s.octets[run] >> (16 * k);
+      const uint32_t octet = (run == 0 ? s.octets[0] : s.octets[1]) >> (16 * k);
       put_octet(c.words + 2 * k, look_up_octet(kLevels, kGrid.entries[octet & 511]), sign_byte(octet >> 9));
     }
     return c;

@@ -30,6 +30,7 @@ requires(T == DType::iq2_xxs) struct Format<T> {
 
   static Codes<32> codes(const Slice& s, int /*run*/) {
     Codes<32> c;
+#pragma unroll
     for (int k = 0; k < 4; ++k) {
       put_octet(c.words + 2 * k, look_up_octet(kLevels, kGrid.entries[(s.entries >> (8 * k)) & 255]),
                 sign_byte(s.signs >> (7 * k)));

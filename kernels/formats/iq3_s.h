@@ -36,6 +36,7 @@ requires(T == DType::iq3_s) struct Format<T> {
   }
   static Codes<32> codes(const Slice& s, int /*run*/) {
     Codes<32> c;
+#pragma unroll
     for (int k = 0; k < 4; ++k) {
       put_octet(c.words + 2 * k, {quad(s, 2 * k), quad(s, 2 * k + 1)}, s.signs >> (8 * k));
     }

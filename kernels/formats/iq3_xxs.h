@@ -33,6 +33,7 @@ requires(T == DType::iq3_xxs) struct Format<T> {
   static uint32_t quad(uint32_t entry) { return byte_perm(kLow, kHigh, kGrid.entries[entry & 255]); }
   static Codes<32> codes(const Slice& s, int /*run*/) {
     Codes<32> c;
+#pragma unroll
     for (int k = 0; k < 4; ++k) {
       const uint32_t entries = s.entries[k / 2] >> (16 * (k % 2));
       put_octet(c.words + 2 * k, {quad(entries), quad(entries >> 8)}, sign_byte(s.signs >> (7 * k)));

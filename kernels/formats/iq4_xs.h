@@ -29,6 +29,7 @@ requires(T == DType::iq4_xs) struct Format<T> {
   static Codes<32> codes(const Slice& s, int /*run*/) {
     const uint32_t nibbles[4] = {s.nibbles[0].x, s.nibbles[0].y, s.nibbles[1].x, s.nibbles[1].y};
     Codes<32> c;
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
       const u32x2 values = look_up_bytes(iq4nl_levels(), nibbles[i]);
       c.words[i] = values.x;

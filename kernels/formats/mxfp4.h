@@ -19,6 +19,7 @@ requires(T == DType::mxfp4) struct Format<T> {
 
   static Slice load(const uint8_t* block, int /*part*/) {
     Slice s;
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
       s.nibbles[i] = load_word_unaligned(block + 1 + 4 * i);
     }
@@ -29,6 +30,7 @@ requires(T == DType::mxfp4) struct Format<T> {
   static ChunkPlace place(int chunk) { return {0, chunk}; }
   static Codes<32> codes(const Slice& s, int /*run*/) {
     Codes<32> c;
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
       const u32x2 values = look_up_bytes(fp4_levels(), s.nibbles[i]);
       c.words[i] = values.x;

@@ -21,6 +21,7 @@ requires(T == DType::q2_K) struct Format<T> {
   static Slice load(const uint8_t* block, int part) {
     const auto* words = reinterpret_cast<const uint32_t*>(block);
     Slice s;
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
       s.pairs[i] = load_readonly(words + 4 + 4 * part + i);
     }
@@ -37,8 +38,8 @@ requires(T == DType::q2_K) struct Format<T> {
     return {{s.pairs[0] & mask, s.pairs[1] & mask, s.pairs[2] & mask, s.pairs[3] & mask}};
   }
   static f32x2 scale(const Slice& s, int part, int run) {
-    const uint32_t byte = s.scales[run / 2] >> (8 * (run % 2 * 2 + part % 2));
-    const float d = low_f16(s.d) * (1.0f / static_cast<float>(1 << (2 * run)));
+    const uint32_t byte = (run < 2 ? s.scales[0] : s.scales[1]) >> (8 * (run % 2 * 2 + part % 2));
+    const float d = low_f16(s.d) * bits_to_float(static_cast<uint32_t>(127 - 2 * run) << 23);
     return {d * static_cast<float>(byte & 15), -high_f16(s.d) * static_cast<float>((byte >> 4) & 15)};
   }
 };

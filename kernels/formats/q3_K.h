@@ -22,10 +22,12 @@ requires(T == DType::q3_K) struct Format<T> {
 
   static Slice load(const uint8_t* block, int part) {
     Slice s;
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
       s.pairs[i] = load_word_2aligned(block + 32 + 16 * part + 4 * i);
       s.third[i] = load_word_2aligned(block + 16 * (part % 2) + 4 * i) >> (part / 2 * 4);
     }
+#pragma unroll
     for (int i = 0; i < 3; ++i) {
       s.scales[i] = load_word_2aligned(block + 96 + 4 * i);
     }
@@ -36,6 +38,7 @@ requires(T == DType::q3_K) struct Format<T> {
   static ChunkPlace place(int chunk) { return {chunk / 8 * 2 + chunk % 2, chunk / 2 % 4}; }
   static Codes<16> codes(const Slice& s, int run) {
     Codes<16> c;
+#pragma unroll
     for (int i = 0; i < 4; ++i) {  // a clear third bit subtracts 4
       c.words[i] = ((s.pairs[i] >> (2 * run)) & 0x03030303) | ((~s.third[i] >> run) & 0x01010101) * 0xfc;
     }
@@ -45,7 +48,7 @@ requires(T == DType::q3_K) struct Format<T> {
   // 8 + t % 4.
   static f32x2 scale(const Slice& s, int part, int run) {
     const int half = part / 2, byte = run % 2 * 2 + part % 2;
-    const uint32_t low = s.scales[run / 2] >> (8 * byte + 4 * half);
+    const uint32_t low = (run < 2 ? s.scales[0] : s.scales[1]) >> (8 * byte + 4 * half);
     const uint32_t high = s.scales[2] >> (8 * byte + 2 * (2 * half + run / 2));
     const int scale = static_cast<int>((low & 15) | (high & 3) << 4) - 32;
     return {s.d * static_cast<float>(scale), 0.0f};

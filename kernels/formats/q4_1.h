@@ -19,6 +19,7 @@ requires(T == DType::q4_1) struct Format<T> {
     const auto* words = reinterpret_cast<const uint32_t*>(block);
     Slice s;
     s.header = load_readonly(words);
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
       s.nibbles[i] = load_readonly(words + 1 + i);
     }
@@ -29,6 +30,7 @@ requires(T == DType::q4_1) struct Format<T> {
 
   static Codes<32> codes(const Slice& s, int /*run*/) {
     Codes<32> c;
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
       c.words[i] = s.nibbles[i] & 0x0f0f0f0f;
       c.words[4 + i] = (s.nibbles[i] >> 4) & 0x0f0f0f0f;

@@ -21,6 +21,7 @@ requires(T == DType::q5_0) struct Format<T> {
   static Slice load(const uint8_t* block, int /*part*/) {
     Slice s;
     s.high = load_word_2aligned(block + 2);
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
       s.nibbles[i] = load_word_2aligned(block + 6 + 4 * i);
     }
@@ -33,6 +34,7 @@ requires(T == DType::q5_0) struct Format<T> {
   static Codes<32> codes(const Slice& s, int /*run*/) {
     const uint32_t clear = ~s.high;  // a clear fifth bit subtracts 16
     Codes<32> c;
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
       c.words[i] = (s.nibbles[i] & 0x0f0f0f0f) | spread_bits(clear >> (4 * i)) * 0xf0;
       c.words[4 + i] = ((s.nibbles[i] >> 4) & 0x0f0f0f0f) | spread_bits(clear >> (16 + 4 * i)) * 0xf0;

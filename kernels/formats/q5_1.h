@@ -27,6 +27,7 @@ requires(T == DType::q5_1) struct Format<T> {
   static Codes<32> codes(const Slice& s, int /*run*/) {
     const uint32_t nibbles[4] = {s.nibbles[0].x, s.nibbles[0].y, s.nibbles[1].x, s.nibbles[1].y}, high = s.header.y;
     Codes<32> c;
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
       c.words[i] = (nibbles[i] & 0x0f0f0f0f) | spread_bits(high >> (4 * i)) << 4;
       c.words[4 + i] = ((nibbles[i] >> 4) & 0x0f0f0f0f) | spread_bits(high >> (16 + 4 * i)) << 4;

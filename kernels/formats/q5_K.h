@@ -4,7 +4,6 @@
 #pragma once
 
 #include "formats/format.h"
-#include "formats/kscales.h"
 
 namespace cudabk {
 
@@ -31,12 +30,22 @@ requires(T == DType::q5_K) struct Format<T> {
     const uint32_t nibbles[4] = {s.nibbles.x, s.nibbles.y, s.nibbles.z, s.nibbles.w};
     const uint32_t high[4] = {s.high.x, s.high.y, s.high.z, s.high.w};
     Codes<16> c;
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
       c.words[i] = ((nibbles[i] >> (4 * run)) & 0x0f0f0f0f) | ((high[i] >> (s.group + run)) & 0x01010101) << 4;
     }
     return c;
   }
-  static f32x2 scale(const Slice& s, int part, int run) { return scale_min(s.header, part / 2 * 2 + run); }
+  static f32x2 scale(const Slice& s, int part, int run) {
+    // Groups 0..3 have their six bits in one byte; 4..7 four bits in the last word, two on top of an earlier byte.
+    const int shift = 16 * (part / 2 & 1) + 8 * run;
+    const bool last = part >= 4;
+    const uint32_t low_mask = last ? 0x0f : 0x3f, high_mask = last ? 0x30 : 0;
+    const uint32_t a = s.header.y >> shift, b = s.header.z >> shift, c = s.header.w >> shift;
+    const uint32_t scale = ((last ? c : a) & low_mask) | ((a >> 2) & high_mask);
+    const uint32_t min = ((last ? c >> 4 : b) & low_mask) | ((b >> 2) & high_mask);
+    return {low_f16(s.header.x) * static_cast<float>(scale), -high_f16(s.header.x) * static_cast<float>(min)};
+  }
 };
 
 }  // namespace cudabk

@@ -93,6 +93,8 @@ constexpr int vector_min_blocks(DType type, int cols, int warps, int rows) {
       return cols == 2 ? 4 : cols == 8 ? 2 : 0;
     case DType::q3_K:
       return cols == 2 ? 4 : cols == 4 ? 2 : 0;
+    case DType::q6_K:
+      return cols == 8 && kArch == 1200 ? 2 : 0;  // elsewhere it fits, with more blocks
     default:
       return 0;
   }

@@ -77,6 +77,8 @@ __forceinline__ float exp_f(float v) { return expf(v); }
 __forceinline__ float fast_exp(float v) { return __expf(v); }
 __forceinline__ float fma_f(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 __forceinline__ float divide(float a, float b) { return __fdiv_rn(a, b); }
+__forceinline__ float add_rounded(float a, float b) { return __fadd_rn(a, b); }
+__forceinline__ float mul_rounded(float a, float b) { return __fmul_rn(a, b); }
 __forceinline__ bool is_finite(float v) { return (float_bits(v) & 0x7f800000u) != 0x7f800000u; }
 
 // Atomics: the old value. memory_fence orders this thread's writes before later ones for the whole device.

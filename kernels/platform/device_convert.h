@@ -7,6 +7,7 @@ namespace cudabk {
 __forceinline__ float bits_to_float(uint32_t bits) { return __uint_as_float(bits); }
 __forceinline__ uint32_t float_bits(float v) { return __float_as_uint(v); }
 __forceinline__ int round_to_int(float v) { return __float2int_rn(v); }
+__forceinline__ int truncate_to_int(float v) { return __float2int_rz(v); }
 
 __forceinline__ float to_float(f16 v) {
   float r;

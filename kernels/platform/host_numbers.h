@@ -73,6 +73,14 @@ inline int round_to_int(float value) {
 #endif
 }
 
+// Toward zero; saturates, NaN becomes 0 (as cvt.rzi.s32.f32).
+inline int truncate_to_int(float value) {
+  if (value != value) {
+    return 0;
+  }
+  return value >= 0x1p31f ? INT32_MAX : value < -0x1p31f ? INT32_MIN : static_cast<int>(value);
+}
+
 inline int dp4a(int a, int b, int c) {
   int sum = 0;
   for (int i = 0; i < 32; i += 8) {
@@ -112,6 +120,8 @@ inline uint32_t count_bits(uint32_t v) { return static_cast<uint32_t>(std::popco
 // Computed in double: differs from a fused operation only where rounding twice does.
 inline float fma_f(float a, float b, float c) { return static_cast<float>(static_cast<double>(a) * b + c); }
 inline float divide(float a, float b) { return a / b; }
+inline float add_rounded(float a, float b) { return a + b; }
+inline float mul_rounded(float a, float b) { return a * b; }
 inline float abs_f(float a) { return std::fabs(a); }
 inline float max_f(float a, float b) { return a != a || b > a ? b : a; }  // a NaN gives way to a number
 inline float min_f(float a, float b) { return a != a || b < a ? b : a; }

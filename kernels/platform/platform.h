@@ -23,10 +23,11 @@
 //                 uint32_t count_bits(uint32_t): how many are set
 // Conversions     float to_float(f16|bf16); f16 to_f16(float); bf16 to_bf16(float) (nearest even);
 //                 uint32_t pack_f16(float lo, float hi), pack_bf16(float lo, float hi); int round_to_int(float)
-//                 (nearest even); float bits_to_float(uint32_t); uint32_t float_bits(float)
+//                 (nearest even), truncate_to_int(float) (toward zero), both saturate and make 0 of NaN;
+//                 float bits_to_float(uint32_t); uint32_t float_bits(float)
 // Packed f16      uint32_t f16x2_fma(a, b, c), f16x2_mul(a, b), f16x2_add, f16x2_sub; the same bf16x2_fma, bf16x2_mul
 // Math            abs_f, max_f, min_f, inverse_sqrt, exp_f, fast_exp, fma_f(a, b, c), divide (correctly rounded),
-//                 is_finite
+//                 is_finite; add_rounded(a, b), mul_rounded(a, b): never contracted into a fused operation
 // Tensor cores    docs/adding-a-kernel.md has the fragment maps.
 //                 mma_f16_16816(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])   d += a * b
 //                 mma_f16_16816(d, a, b, const float (&c)[4])   d = a * b + c

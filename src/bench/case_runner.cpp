@@ -43,6 +43,7 @@ void add_quality_flags(const Measurement& measured, CaseResult& row) {
 // Time as the tracer saw it: from the first kernel's start to the last one's end of every replay.
 void use_traced_time(const TraceReport& report, CaseResult& row) {
   row.samples_ns.clear();
+  row.clock_samples.clear();  // of other replays
   for (const ReplayTrace& replay : report.replays) {
     if (replay.valid()) {
       row.samples_ns.push_back(replay.span_ns / row.copies);
@@ -201,7 +202,8 @@ Status CaseRunner::prepare(const BenchCase& c, Prepared& prepared, CaseResult& r
   CUDABK_ASSIGN(prepared.execution,
                 prepared.backend->prepare(prepared.replicas->graph(), prepared.replicas->bindings()));
   row.copies = replica_options.copies;
-  row.weight_bytes = prepared.replicas->weight_bytes();
+  row.weight_bytes = std::min<int64_t>(prepared.replicas->weight_bytes(),
+                                       std::llround(row.cost.weight_bytes * static_cast<double>(row.copies)));
   row.layout = prepared.replicas->layout();
   row.repack = prepared.replicas->repacked();
   row.footprint_l2 = plan.l2_ratio;
@@ -258,7 +260,11 @@ Status CaseRunner::time(Prepared& prepared, CaseResult& row) {
   for (const Batch& batch : measured.batches) {
     if (batch.clock_before_mhz > 0 && batch.clock_after_mhz > 0) {
       row.clocks_mhz.push_back((batch.clock_before_mhz + batch.clock_after_mhz) / 2);
+      row.clock_samples.push_back(static_cast<int>(batch.count));
     }
+  }
+  if (row.clocks_mhz.size() != measured.batches.size()) {
+    row.clock_samples.clear();  // the samples of a batch without a clock would go to the next one
   }
   if (measured.stop == StopRule::kInterrupted) {
     row.flags.emplace_back("interrupted");

@@ -214,6 +214,27 @@ Result<std::vector<CaseParams>> expand_axes(std::string_view target, std::span<c
   return cases;
 }
 
+namespace {
+
+constexpr const char* kVariantForms =
+    " (written 'FAMILY:rows=1,warps=4', or as tables print it, 'FAMILY rows=1 warps=4')";
+
+// "rows=1,warps=4" or "rows=1 warps=4".
+Result<std::vector<std::string>> settings_of(std::string_view text) {
+  std::vector<std::string> settings;
+  while (!text.empty()) {
+    const size_t space = std::min(text.find(' '), text.size());
+    if (space > 0) {
+      CUDABK_ASSIGN(const std::vector<std::string> words, split_words(text.substr(0, space)));
+      settings.insert(settings.end(), words.begin(), words.end());
+    }
+    text.remove_prefix(std::min(space + 1, text.size()));
+  }
+  return settings;
+}
+
+}  // namespace
+
 Result<Variant> parse_variant(std::string_view text, const OpDef& op) {
   if (text == "auto" || text.empty()) {
     return Variant{};
@@ -222,17 +243,21 @@ Result<Variant> parse_variant(std::string_view text, const OpDef& op) {
   for (const Family& family : op.families()) {
     names.push_back(family.name);
   }
-  const size_t colon = text.find(':');
-  CUDABK_ASSIGN(const std::string name, match_word("variant", text.substr(0, colon), names));
+  const size_t end = text.find_first_of(": ");
+  Result<std::string> matched = match_word("variant", text.substr(0, end), names);
+  if (!matched.ok()) {
+    return invalid(matched.error().message + kVariantForms);
+  }
+  const std::string name = std::move(matched).value();
   const Family* family = find_family(op.families(), name);
   if (family == nullptr) {
     return invalid(fmt::format("variant '{}' takes no parameters", text));
   }
   Variant variant{name, complete_config(*family)};
-  if (colon == std::string_view::npos) {
+  if (end == std::string_view::npos) {
     return variant;
   }
-  CUDABK_ASSIGN(const std::vector<std::string> settings, split_words(text.substr(colon + 1)));
+  CUDABK_ASSIGN(const std::vector<std::string> settings, settings_of(text.substr(end + 1)));
   for (const std::string& setting : settings) {
     const size_t equals = std::min(setting.find('='), setting.size());
     const ConfigParam* param = find_param(*family, setting.substr(0, equals));
@@ -241,8 +266,8 @@ Result<Variant> parse_variant(std::string_view text, const OpDef& op) {
       for (const ConfigParam& p : family->params) {
         params.push_back(p.name);
       }
-      return invalid(
-          fmt::format("{} has no parameter '{}'; valid: {}", name, setting.substr(0, equals), fmt::join(params, ", ")));
+      return invalid(fmt::format("{} has no parameter '{}'; valid: {}{}", name, setting.substr(0, equals),
+                                 fmt::join(params, ", "), kVariantForms));
     }
     const Result<int64_t> value = parse_int(equals < setting.size() ? setting.substr(equals + 1) : "");
     if (!value.ok() || std::find(param->values.begin(), param->values.end(), *value) == param->values.end()) {

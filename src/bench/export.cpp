@@ -116,9 +116,16 @@ std::string xml_text(std::string_view text) {
   return out;
 }
 
-std::string result_to_csv(const RunResult& run) {
-  const std::vector<std::string> axes = axis_order(run);
-  std::vector<std::string> header{"target"};
+std::string result_to_csv(const RunResult& run, const CsvOptions& options) {
+  const std::vector<std::string> axes = axis_order(options.axes_of == nullptr ? run : *options.axes_of);
+  const RunEnvironment& e = run.environment;
+  const std::vector<std::string> run_cells =
+      options.with_run ? std::vector<std::string>{options.file, e.started, e.tool_version} : std::vector<std::string>{};
+  std::vector<std::string> header;
+  if (options.with_run) {
+    header = {"file", "started", "cudabk"};
+  }
+  header.emplace_back("target");
   header.insert(header.end(), axes.begin(), axes.end());
   for (const char* name : {"shape_name",
                            "variant",
@@ -145,9 +152,11 @@ std::string result_to_csv(const RunResult& run) {
                            "command"}) {
     header.emplace_back(name);
   }
-  std::string text = csv_line(header);
+  std::string text = options.with_header ? csv_line(header) : "";
   for (const CaseResult& result : run.cases) {
-    text += csv_line(csv_cells(result, run, axes));
+    std::vector<std::string> cells = csv_cells(result, run, axes);
+    cells.insert(cells.begin(), run_cells.begin(), run_cells.end());
+    text += csv_line(cells);
   }
   return text;
 }

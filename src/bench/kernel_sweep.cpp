@@ -22,12 +22,17 @@ namespace {
 // what is asked for later.
 class VariantSet {
  public:
-  void add(const KernelKey& key, bool by_default) {
-    KernelVariant& slot = variants_[key.header + " " + normalized_entry(key.entry)];
+  enum class Origin { kProfile, kDefault, kListed, kSampled };
+
+  void add(const KernelKey& key, Origin origin) {
+    const auto [at, is_new] = variants_.try_emplace(key.header + " " + normalized_entry(key.entry));
+    KernelVariant& slot = at->second;
     if (slot.key.entry.empty() || slot.key.args_bytes == 0) {
       slot.key = key;
     }
-    slot.by_default |= by_default;
+    slot.by_default |= origin == Origin::kProfile;
+    slot.shipped |= origin == Origin::kProfile || origin == Origin::kDefault;
+    slot.sampled = origin == Origin::kSampled && (is_new || slot.sampled);
   }
   const std::map<std::string, KernelVariant>& variants() const { return variants_; }
 
@@ -80,10 +85,11 @@ class Collector {
     }
     for (const Profile& profile : profiles_) {
       choose_layouts(graph, device_, PlanOptions{.profile = &profile});
-      add_plan(graph, PlanOptions{.profile = &profile}, /*by_default=*/true);
+      add_plan(graph, PlanOptions{.profile = &profile}, VariantSet::Origin::kProfile);
     }
     for (const Family& family : op.families()) {
-      add_forced(graph, family, [](const ConfigParam& param) { return param.fallback; });
+      add_forced(
+          graph, family, [](const ConfigParam& param) { return param.fallback; }, VariantSet::Origin::kDefault);
     }
   }
 
@@ -101,8 +107,10 @@ class Collector {
       const auto& [op, cases] = tunable[random() % tunable.size()];
       Graph graph;
       if (op->build(graph, cases[random() % cases.size()]).ok()) {
-        add_forced(graph, op->families()[random() % op->families().size()],
-                   [&random](const ConfigParam& param) { return param.values[random() % param.values.size()]; });
+        add_forced(
+            graph, op->families()[random() % op->families().size()],
+            [&random](const ConfigParam& param) { return param.values[random() % param.values.size()]; },
+            VariantSet::Origin::kSampled);
       }
     }
   }
@@ -111,20 +119,21 @@ class Collector {
   static constexpr int kAttemptsPerSample = 50;  // many configurations are not applicable, or known already
 
   // In the layout with which the family can run.
-  void add_forced(Graph& graph, const Family& family, const std::function<int(const ConfigParam&)>& value_of) {
+  void add_forced(Graph& graph, const Family& family, const std::function<int(const ConfigParam&)>& value_of,
+                  VariantSet::Origin origin) {
     PlanOptions options{.profile = &profiles_.front(), .forced_family = family.name};
     for (const ConfigParam& param : family.params) {
       options.forced_config[param.name] = value_of(param);
     }
     choose_layouts(graph, device_, options);
-    add_plan(graph, options, /*by_default=*/false);
+    add_plan(graph, options, origin);
   }
 
   // A family or configuration that is not applicable here has no plan; that is not an error of the sweep.
-  void add_plan(const Graph& graph, const PlanOptions& options, bool by_default) {
+  void add_plan(const Graph& graph, const PlanOptions& options, VariantSet::Origin origin) {
     if (const Result<Plan> plan = make_plan(graph, device_, options); plan.ok()) {
       for (const KernelKey& key : plan->kernels()) {
-        set_.add(key, by_default);
+        set_.add(key, origin);
       }
     }
   }
@@ -176,7 +185,7 @@ Result<std::vector<KernelVariant>> kernel_variants(std::string_view arch, const 
     }
   }
   for (const ListedKernel& listed : listed_kernels()) {
-    set.add({std::string(listed.header), std::string(listed.entry), 0}, /*by_default=*/false);
+    set.add({std::string(listed.header), std::string(listed.entry), 0}, VariantSet::Origin::kListed);
   }
   collector.sample(selection.samples, selection.seed);
   std::vector<KernelVariant> variants;

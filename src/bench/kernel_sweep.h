@@ -20,6 +20,8 @@ Result<DeviceInfo> posed_device(std::string_view arch);
 struct KernelVariant {
   KernelKey key;
   bool by_default = false;  // a built-in profile of the architecture takes it in one of the cases
+  bool shipped = false;     // that, or a family's default configuration: must not spill
+  bool sampled = false;     // only drawn from a search space: in no profile, default configuration or list
 };
 
 struct VariantSelection {

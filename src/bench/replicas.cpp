@@ -114,8 +114,13 @@ std::vector<const Tensor*> Replicas::tensors(int copy) const {
 
 Result<std::vector<std::byte>> Replicas::generate(const Tensor& leaf, int copy) const {
   std::vector<std::byte> bytes(static_cast<size_t>(byte_size(leaf)));
+  const uint64_t seed = tensor_seed(options_.seed, leaf.id % tensors_per_copy_ + copy * tensors_per_copy_);
+  if (is_index(leaf.type) && leaf.index_limit > 0) {
+    CUDABK_TRY(fill_indices({leaf.type, leaf.index_limit, leaf.ne[0], seed}, bytes));
+    return bytes;
+  }
   if (bytes.empty() || is_index(leaf.type)) {
-    return bytes;  // indices: zeros are valid everywhere
+    return bytes;
   }
   RandomFill fill;
   fill.type = leaf.type;
@@ -125,7 +130,7 @@ Result<std::vector<std::byte>> Replicas::generate(const Tensor& leaf, int copy) 
   if (!weights || !is_quantized(leaf.type)) {
     fill.distribution = options_.distribution;
   }
-  fill.seed = tensor_seed(options_.seed, leaf.id % tensors_per_copy_ + copy * tensors_per_copy_);
+  fill.seed = seed;
   if (Status filled = fill_random(fill, bytes); !filled.ok()) {
     return std::move(filled).error().with_context(leaf.name);
   }
@@ -195,15 +200,18 @@ Result<std::vector<std::byte>> Replicas::download(const Tensor& root) const {
 Result<CopyBytes> bytes_per_copy(const BenchCase& c, const DeviceInfo& device, const PlanOptions& layouts) {
   Graph graph;
   CUDABK_ASSIGN(const Tensor* output, c.op->build(graph, c.params));
-  (void)output;
   choose_layouts(graph, device, layouts);
   CopyBytes bytes;
   for (const auto& t : graph.tensors()) {
     if (is_root(*t)) {
-      bytes.touched += stored_bytes(*t);
+      bytes.memory += stored_bytes(*t);
       bytes.weights += t->usage == Usage::kWeights ? stored_bytes(*t) : 0;
     }
   }
+  // Of a table of which only some rows are read, or written, these are what a cache can hold.
+  const Cost cost = c.op->cost(*output);
+  bytes.weights = std::min<int64_t>(bytes.weights, std::llround(cost.weight_bytes));
+  bytes.touched = std::min(bytes.memory, std::max<int64_t>(bytes.weights, std::llround(cost.bytes)));
   return bytes;
 }
 
@@ -215,6 +223,7 @@ Result<FootprintPlan> case_footprint(Device& device, const BenchCase& c, CacheMo
   request.mode = mode;
   request.weight_bytes = bytes.weights;
   request.touched_bytes = bytes.touched;
+  request.memory_bytes = bytes.memory;
   request.l2_bytes = device.info().l2_bytes;
   request.free_bytes = memory.first;
   request.emulated = device.info().emulated;

@@ -77,9 +77,9 @@ class Replicas {
   int64_t weight_bytes_ = 0, touched_bytes_ = 0;
 };
 
-// Bytes of one copy of the case's op in memory: its distinct weights, and all its tensors.
+// Bytes of one copy of the case's op: what it reads of its weights, and of all its tensors; the memory of these.
 struct CopyBytes {
-  int64_t weights = 0, touched = 0;
+  int64_t weights = 0, touched = 0, memory = 0;
 };
 Result<CopyBytes> bytes_per_copy(const BenchCase& c, const DeviceInfo& device, const PlanOptions& layouts);
 

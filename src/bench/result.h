@@ -91,8 +91,9 @@ struct CaseResult {
   std::optional<double> kernel_ns;        // traced kernel time per op
   std::optional<double> host_enqueue_ns;  // per op
   std::optional<double> gap_ns;           // per op, between kernels
-  std::vector<double> clocks_mhz;
-  std::vector<std::string> flags;  // "cache-resident", "throttled", "unverified", ...
+  std::vector<double> clocks_mhz;         // SM clock per batch of samples, where known
+  std::vector<int> clock_samples;         // how many consecutive samples belong to each of clocks_mhz; empty: not known
+  std::vector<std::string> flags;         // "cache-resident", "throttled", "unverified", ...
   std::vector<LaunchResult> breakdown;
   CheckResult check;
   std::string command;  // reproduces the row
@@ -137,11 +138,19 @@ inline constexpr std::string_view kResultSchema = "cudabk-result/1";
 std::string result_to_json(const RunResult& run);                              // pretty, ends with a newline
 std::string case_to_jsonl(const CaseResult& result, const RunLimits& limits);  // one line
 std::string result_to_jsonl(const RunResult& run);                             // a header line, then one per case
-std::string result_to_csv(const RunResult& run);
+// For tables of several runs: the axes of all of them, and columns that tell the runs apart.
+struct CsvOptions {
+  const RunResult* axes_of = nullptr;  // axes of these cases as columns; nullptr: of the run's own
+  std::string file = {};
+  bool with_run = false;  // columns file, started, cudabk in front
+  bool with_header = true;
+};
+std::string result_to_csv(const RunResult& run, const CsvOptions& options);
+inline std::string result_to_csv(const RunResult& run) { return result_to_csv(run, {}); }
 std::string result_to_markdown(const RunResult& run);
 std::string result_to_junit(const RunResult& run);
 
-// sha256 over the cases of a document of this schema, as stored in its "digest"; used by writer and readers.
+// What a document of this schema must have as its "digest": a hash of everything else it says (result_digest.h).
 Result<std::string> digest_of_result(std::string_view json);
 
 // RFC 4180: quotes a field when it has to be.

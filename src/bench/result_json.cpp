@@ -5,7 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/result.h"
-#include "core/hash.h"
+#include "bench/result_digest.h"
+#include "core/json_guard.h"
 
 namespace cudabk {
 namespace {
@@ -145,6 +146,7 @@ Json case_json(const CaseResult& result, const RunLimits& limits) {
   json["summary"] = summary_json(result);
   json["samples_ns"] = numbers(result.samples_ns);
   json["clocks_mhz"] = numbers(result.clocks_mhz);
+  json["clock_samples"] = result.clock_samples;
   json["check"] = check_json(result.check);
   json["kernels"] = Json::array();
   for (const LaunchResult& launch : result.breakdown) {
@@ -197,8 +199,6 @@ Json limits_json(const RunLimits& limits) {
 // Invalid UTF-8 (file names, tags) is replaced, never an exception.
 std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
 
-std::string digest_of_cases(const Json& cases) { return "sha256:" + sha256_hex(dump(cases, -1)); }
-
 Json header_json(const RunResult& run) {
   Json json;
   json["schema"] = kResultSchema;
@@ -217,7 +217,8 @@ std::string result_to_json(const RunResult& run) {
   for (const CaseResult& result : run.cases) {
     json["cases"].push_back(case_json(result, run.limits));
   }
-  json["digest"] = digest_of_cases(json["cases"]);
+  // Over what a reader will see: writing replaces invalid UTF-8.
+  json["digest"] = digest_of_document(Json::parse(dump(json, -1)));
   return dump(json, 1) + "\n";
 }
 
@@ -234,11 +235,14 @@ std::string result_to_jsonl(const RunResult& run) {
 }
 
 Result<std::string> digest_of_result(std::string_view text) {
+  if (nests_deeper_than(text, kMaxJsonDepth)) {
+    return invalid(fmt::format("not a {} document: nested deeper than {}", kResultSchema, kMaxJsonDepth));
+  }
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || json.value("schema", Json()) != kResultSchema || !json.contains("cases")) {
     return invalid(fmt::format("not a {} document", kResultSchema));
   }
-  return digest_of_cases(json["cases"]);
+  return digest_of_document(json);
 }
 
 }  // namespace cudabk

@@ -39,7 +39,10 @@ void add_axis_options(CLI::App& command, BenchFlags& flags) {
 
 void add_case_options(CLI::App& command, BenchFlags& flags) {
   const char* group = "Cases";
-  command.add_option("--variant", flags.variant, "auto (the table's choice), all, full, or FAMILY[:param=value,...]")
+  command
+      .add_option("--variant", flags.variant,
+                  "auto (the table's choice), all, full, FAMILY[:param=value,...], or 'FAMILY param=value ...' as "
+                  "tables print it")
       ->group(group);
   command.add_option("--filter", flags.filters, "keep cases whose key matches this regular expression")
       ->allow_extra_args(false)
@@ -118,7 +121,9 @@ Status set_pair(const char* flag, const std::string& text, std::map<std::string,
   if (equals == std::string::npos || equals == 0) {
     return invalid(fmt::format("{}: '{}' is not NAME=VALUE", flag, text));
   }
-  target[text.substr(0, equals)] = text.substr(equals + 1);
+  if (!target.emplace(text.substr(0, equals), text.substr(equals + 1)).second) {
+    return invalid(fmt::format("{}: '{}' was given twice", flag, text.substr(0, equals)));
+  }
   return success();
 }
 
@@ -226,7 +231,7 @@ Result<RunOptions> to_run_options(const BenchFlags& flags, const CliContext& con
     return Error(parsed.error()).with_context("--dist");
   }
   if (!flags.budget.empty()) {
-    CUDABK_TRY(set_from("--budget", parse_duration_s(flags.budget), options.budget_s));
+    CUDABK_TRY(set_from("--budget", parse_budget_s(flags.budget), options.budget_s));
   }
   CUDABK_TRY(set_sampler(flags, options.sampler));
   for (const std::string& tag : flags.tags) {

@@ -12,6 +12,7 @@
 #include "cli/bench_options.h"
 #include "core/units.h"
 #include "measure/google_benchmark.h"
+#include "tuning/stale.h"
 
 namespace cudabk::cli {
 namespace {
@@ -127,6 +128,23 @@ void note_rows(CliContext& context, const RunResult& run) {
   }
 }
 
+// One line about rules that were measured with other kernels: their variants were timed, but may no longer be the best.
+void warn_of_stale_rules(CliContext& context, Device& device, const Profile& profile,
+                         const std::vector<BenchCase>& cases) {
+  if (CliContext::interrupted()) {
+    return;
+  }
+  const std::vector<std::string> stale = stale_rules(device, profile, cases);
+  if (!stale.empty()) {
+    context.notice(fmt::format(
+        "warning: {}: {} of the rules used {} stale: the code of {} changed since {} measured; `cudabk tune` measures "
+        "again (first: {})",
+        profile.source, stale.size(), stale.size() == 1 ? "is" : "are",
+        stale.size() == 1 ? "its variant" : "their variants", stale.size() == 1 ? "it was" : "they were",
+        stale.front()));
+  }
+}
+
 Status run_bench(CliContext& context, const BenchFlags& flags) {
   CUDABK_TRY(check_outputs(flags.outputs));
   CUDABK_ASSIGN(Device * device, context.device());
@@ -143,6 +161,7 @@ Status run_bench(CliContext& context, const BenchFlags& flags) {
   TableObserver observer(context, cases, options.trace && !device->info().emulated);
   CUDABK_ASSIGN(const RunResult run, run_cases(*device, *profile, cases, options, observer));
   context.show_progress("");
+  warn_of_stale_rules(context, *device, *profile, cases);
   note_rows(context, run);
   if (CliContext::interrupted()) {
     context.note(ErrorKind::kInterrupted);
@@ -155,6 +174,7 @@ Status run_google(CliContext& context, const BenchFlags& flags, const std::vecto
   CUDABK_ASSIGN(const RunOptions options, to_run_options(flags, context, device->info()));
   CUDABK_ASSIGN(const Profile* profile, context.profile());
   CUDABK_ASSIGN(const std::vector<BenchCase> cases, cases_of(flags, device->info(), profile));
+  warn_of_stale_rules(context, *device, *profile, cases);
   return run_google_benchmark_cases(*device, *profile, cases, options, google_flags, std::cout, std::cerr);
 }
 

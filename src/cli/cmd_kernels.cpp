@@ -113,11 +113,13 @@ class BuildReport {
                                  shortened(result.message, context_.verbose ? 1 << 20 : kLogLines)));
     } else if (result.spills()) {
       ++spilling_;
-      spilling_defaults_ += job.variant.by_default ? 1 : 0;
+      spilling_shipped_ += job.variant.shipped ? 1 : 0;
       context_.show_progress("");
       context_.print(fmt::format("SPILLS {} {}{}: {} bytes stored, {} loaded, {} registers\n", job.arch,
-                                 job.variant.by_default ? "(a default) " : "", job.variant.key.entry,
-                                 result.report.spill_store_bytes, result.report.spill_load_bytes,
+                                 job.variant.by_default ? "(a default) "
+                                 : job.variant.sampled  ? "(a sample) "
+                                                        : "",
+                                 job.variant.key.entry, result.report.spill_store_bytes, result.report.spill_load_bytes,
                                  result.report.registers));
     }
     context_.show_progress(fmt::format("[{}/{}] {} {}", done_, total_, job.arch, job.variant.key.entry));
@@ -130,15 +132,14 @@ class BuildReport {
         "{} of {} variants for {} architecture{}: {} compiled, {} from the cache, {} not applicable, "
         "{} failed, {} with spills; {}\n",
         done_, total_, archs, archs == 1 ? "" : "s", count(VariantOutcome::kCompiled), count(VariantOutcome::kCached),
-        count(VariantOutcome::kNotApplicable), count(VariantOutcome::kFailed), spilling_, spilling_defaults_,
-        format_time_ns(seconds));
+        count(VariantOutcome::kNotApplicable), count(VariantOutcome::kFailed), spilling_, format_time_ns(seconds));
   }
   size_t count(VariantOutcome outcome) const { return outcomes_[static_cast<size_t>(outcome)]; }
-  size_t spilling_defaults() const { return spilling_defaults_; }
+  size_t spilling_shipped() const { return spilling_shipped_; }
 
  private:
   CliContext& context_;
-  size_t total_, done_ = 0, spilling_ = 0, spilling_defaults_ = 0;
+  size_t total_, done_ = 0, spilling_ = 0, spilling_shipped_ = 0;
   size_t outcomes_[4] = {};
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
@@ -161,8 +162,10 @@ Status build_kernels(CliContext& context, const KernelFlags& flags) {
   if (const size_t failed = report.count(VariantOutcome::kFailed); failed > 0) {
     return internal_error(fmt::format("{} variants do not compile", failed));
   }
-  if (flags.strict && report.spilling_defaults() > 0) {
-    return internal_error(fmt::format("{} default variants spill registers", report.spilling_defaults()));
+  if (flags.strict && report.spilling_shipped() > 0) {
+    const size_t count = report.spilling_shipped();
+    return internal_error(fmt::format("{} of the variants that profiles or default configurations take {} registers",
+                                      count, count == 1 ? "spills" : "spill"));
   }
   return success();
 }
@@ -205,7 +208,8 @@ void add_kernels_command(CLI::App& app, CliContext& context) {
   build->add_option("--arch", flags->archs, "architectures, a,b,c (default: all that are supported)");
   build->add_option("--jobs,-j", flags->jobs, "variants compiled at a time (default: one per core)")
       ->check(CLI::PositiveNumber);
-  build->add_flag("--strict", flags->strict, "spilled registers of a default variant are a failure");
+  build->add_flag("--strict", flags->strict,
+                  "spilled registers of what a profile or a default configuration takes are a failure");
   add_filter_option(*build, *flags);
   build->footer(
       "Examples:\n  cudabk kernels build --arch sm_90a\n"

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <memory>
 
 #include "bench/cases.h"
 #include "bench/shapes.h"
 #include "bench/sweep.h"
 #include "cli/command.h"
+#include "core/file.h"
 #include "core/units.h"
 #include "device/cuda/compile.h"
 #include "formats/frag_shape.h"
@@ -139,7 +141,11 @@ Result<TuneOptions> options_of(CliContext& context, const TuneFlags& flags, cons
   CUDABK_ASSIGN(options.margin, parse_fraction(flags.margin, 1.0));
   CUDABK_ASSIGN(options.regret, parse_fraction(flags.regret, 1.0));
   if (!flags.budget.empty()) {
-    CUDABK_ASSIGN(options.budget_s, parse_duration_s(flags.budget));
+    Result<double> budget = parse_budget_s(flags.budget);
+    if (!budget.ok()) {
+      return std::move(budget).error().with_context("--budget");
+    }
+    options.budget_s = *budget;
   }
   options.announce = flags.announce;
   options.sampler.interrupted = &CliContext::interrupted();
@@ -231,6 +237,22 @@ Status write_profile(CliContext& context, const TuneFlags& flags, const DeviceIn
   return success();
 }
 
+// A file named with --write is merged into, or new. What is no profile stays as it is, and the tuning is not begun.
+Status check_write(const std::string& path, const DeviceInfo& device) {
+  std::error_code error;
+  if (path.empty() || !std::filesystem::exists(path, error)) {
+    return success();
+  }
+  CUDABK_ASSIGN(const std::string text, read_file(path));
+  Result<Profile> present = parse_profile(text, path, family_set(), ParseMode::kLenient);
+  const std::string context = fmt::format("--write: {} exists and cannot be merged into", path);
+  if (!present.ok()) {
+    return std::move(present).error().with_context(context);
+  }
+  const std::string why = device_mismatch(present->device, device);
+  return why.empty() ? success() : Status(invalid(context + ": " + why));
+}
+
 // The defaults that tuning starts from and measures against: not what an earlier run wrote for this user. --layout
 // becomes part of it, where a type has that layout.
 Result<Profile> base_profile(CliContext& context, const DeviceInfo& device, const TuneFlags& flags,
@@ -299,6 +321,7 @@ Status run(CliContext& context, const TuneFlags& flags) {
   if (flags.list) {
     return list(context, options);
   }
+  CUDABK_TRY(check_write(flags.write, info));
   const std::string journal_file = flags.journal.empty() ? default_journal(context, info) : flags.journal;
   if (flags.isolate) {
     return run_isolated(context, flags, journal_file);

@@ -39,7 +39,8 @@ class CliContext {
   Result<Device*> device();
   Result<const Profile*> profile();  // for device()
 
-  void print(std::string_view text);          // human text, no newline added
+  // Human text, no newline added. Standard output that takes no more is an error (exit status 2), said once.
+  void print(std::string_view text);
   void notice(std::string_view line);         // one line on stderr, unless --quiet
   void show_progress(std::string_view line);  // rewrites one line on stderr; "" removes it
   // Writes a document to FILE (atomically) or, for "-", to stdout.
@@ -50,6 +51,7 @@ class CliContext {
 
   // Exit status: the first that applies in the order 130, 70, 2, 6, 5, 1, 4, 3, 0 wins.
   void note(ErrorKind kind);
+  void note_exit(int status);           // a status that is no error's, such as 1 of `gate`
   void note_error(const Error& error);  // prints "error: ..." (one line) and notes its kind
   int exit_status() const;
 
@@ -58,6 +60,7 @@ class CliContext {
   void note_fallback();
 
   bool progress_shown_ = false;
+  bool print_failed_ = false;
   std::string fallback_note_;  // not yet printed
   std::unique_ptr<Device> device_;
   std::unique_ptr<Profile> profile_;
@@ -87,6 +90,10 @@ void add_test_command(CLI::App& app, CliContext& context);
 void add_tune_command(CLI::App& app, CliContext& context);
 void add_explain_command(CLI::App& app, CliContext& context);
 void add_profile_command(CLI::App& app, CliContext& context);
+void add_report_command(CLI::App& app, CliContext& context);
+void add_replay_command(CLI::App& app, CliContext& context);
+void add_compare_command(CLI::App& app, CliContext& context);
+void add_gate_command(CLI::App& app, CliContext& context);
 void add_kernels_command(CLI::App& app, CliContext& context);
 
 }  // namespace cudabk::cli

@@ -144,9 +144,15 @@ Result<const Profile*> CliContext::profile() {
 void CliContext::print(std::string_view text) {
   note_fallback();
   clear_progress();
-  std::FILE* out = machine_stdout ? stderr : stdout;
-  std::fwrite(text.data(), 1, text.size(), out);
-  std::fflush(out);
+  if (machine_stdout) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
+    return;
+  }
+  if (const Status written = write_all(stdout, text); !written.ok() && !print_failed_) {
+    print_failed_ = true;  // said once, however many lines follow
+    note_error(written.error());
+  }
 }
 
 void CliContext::note_fallback() {
@@ -196,7 +202,9 @@ Status CliContext::write_document(const std::string& file, std::string_view text
   return write_all(stdout, text);
 }
 
-void CliContext::note(ErrorKind kind) { noted_.push_back(exit_code(kind)); }
+void CliContext::note(ErrorKind kind) { note_exit(exit_code(kind)); }
+
+void CliContext::note_exit(int status) { noted_.push_back(status); }
 
 void CliContext::note_error(const Error& error) {
   clear_progress();

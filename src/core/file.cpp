@@ -54,7 +54,15 @@ Result<std::string> read_file(const fs::path& path) {
   if (!in) {
     return system_error("read", path);
   }
-  std::string content((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  // Pieces, not the file's size: pipes and files that still grow have none that counts.
+  constexpr size_t kPiece = size_t{1} << 20;
+  std::string content;
+  do {
+    const size_t had = content.size();
+    content.resize(had + kPiece);
+    in.read(content.data() + had, static_cast<std::streamsize>(kPiece));
+    content.resize(had + static_cast<size_t>(in.gcount()));
+  } while (in);
   if (in.bad()) {
     return system_error("read", path);
   }

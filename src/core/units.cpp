@@ -84,4 +84,12 @@ Result<double> parse_duration_s(std::string_view text) {
   return *number * factor;
 }
 
+Result<double> parse_budget_s(std::string_view text) {
+  CUDABK_ASSIGN(const double seconds, parse_duration_s(text));
+  if (seconds <= 0) {
+    return invalid(fmt::format("'{}' leaves no time to measure anything; write 90s, 10m or 1h", text));
+  }
+  return seconds;
+}
+
 }  // namespace cudabk

@@ -16,6 +16,8 @@ std::string format_count(int64_t n);           // "14336"
 
 // "10m", "90s", "1.5h", "500ms" -> seconds. Locale-independent.
 Result<double> parse_duration_s(std::string_view text);
+// The same for a time limit, of which 0 would leave nothing to be done: kInvalid.
+Result<double> parse_budget_s(std::string_view text);
 // Decimal number, locale-independent, whole text must match.
 Result<double> parse_double(std::string_view text);
 Result<int64_t> parse_int(std::string_view text);

@@ -212,6 +212,9 @@ struct DeviceOptions {
 // Opens "cuda:0", "host", "host:1", "host:2@sm_90a". "auto" is cuda:0 where there is a GPU, else host:0.
 // kInvalid for a malformed name, kUnfit where the device does not exist (with the reason).
 Result<std::unique_ptr<Device>> open_device(std::string_view name, const DeviceOptions& options);
+// What a GPU of this architecture can do, without one: for tables and recorded results. kInvalid for an architecture
+// that is not known here, with the list.
+Result<DeviceInfo> describe_architecture(std::string_view arch);
 // Number of CUDA devices, or why there are none. Never fails hard.
 Result<int> cuda_device_count();
 

@@ -54,6 +54,18 @@ Result<std::unique_ptr<Device>> open_device(std::string_view name, const DeviceO
   return malformed(name);
 }
 
+Result<DeviceInfo> describe_architecture(std::string_view arch) {
+  CUDABK_ASSIGN(const HostArch known, find_host_arch(arch));
+  DeviceInfo info;
+  info.name = std::string(known.arch);
+  info.arch = std::string(known.arch);
+  info.cc = known.cc;
+  info.sm_count = known.sm_count;
+  info.l2_bytes = known.l2_bytes;
+  info.max_shared_bytes = known.max_shared_bytes;
+  return info;
+}
+
 Result<int> cuda_device_count() { return count_cuda_devices(); }
 
 }  // namespace cudabk

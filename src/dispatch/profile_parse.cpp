@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/json_guard.h"
 #include "dispatch/profile.h"
 #include "formats/frag_shape.h"
 
@@ -87,6 +88,9 @@ Result<Json> Parser::read_json(std::string_view text) const {
   };
   if (text.empty()) {
     return fail("", "the file is empty");
+  }
+  if (nests_deeper_than(text, kMaxJsonDepth)) {
+    return fail("", fmt::format("nested deeper than {}", kMaxJsonDepth));
   }
   try {
     Json json = Json::parse(text, watch);

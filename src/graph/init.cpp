@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
@@ -161,6 +162,30 @@ Status fill_random(const RandomFill& fill, std::span<std::byte> out) {
     default:
       return fill_plain<float>(fill, out, as_f32);
   }
+}
+
+Status fill_indices(const IndexFill& fill, std::span<std::byte> out) {
+  const int64_t largest = fill.type == DType::i64 ? INT64_MAX : INT32_MAX;
+  if ((fill.type != DType::i32 && fill.type != DType::i64) || fill.limit < 1 || fill.limit - 1 > largest) {
+    return invalid(fmt::format("indices of type {} below {}", dtype_name(fill.type), fill.limit));
+  }
+  const auto size = static_cast<size_t>(block_bytes(fill.type));
+  const auto limit = static_cast<uint64_t>(fill.limit);
+  uint64_t value = 0, step = 1;
+  for (size_t i = 0; i < out.size() / size; ++i) {
+    const uint64_t row = i / static_cast<uint64_t>(std::max<int64_t>(fill.row_length, 1));
+    if (i % static_cast<uint64_t>(std::max<int64_t>(fill.row_length, 1)) == 0) {
+      value = random_word(fill.seed, 2 * row) % limit;
+      step = 1 + random_word(fill.seed, 2 * row + 1) % limit;
+      while (std::gcd(step, limit) != 1) {  // a step without a common divisor visits every value before it repeats
+        ++step;
+      }
+      step %= limit;
+    }
+    std::memcpy(out.data() + i * size, &value, size);  // little-endian
+    value = value >= limit - step ? value - (limit - step) : value + step;
+  }
+  return success();
 }
 
 uint64_t tensor_seed(uint64_t seed, int index) { return random_word(seed, ~static_cast<uint64_t>(index)); }

@@ -39,6 +39,17 @@ struct RandomFill {
 // finite positive number. Blocks until done.
 Status fill_random(const RandomFill& fill, std::span<std::byte> out);
 
+struct IndexFill {
+  DType type = DType::i32;  // i32 or i64
+  int64_t limit = 1;        // values are below it, and not negative
+  int64_t row_length = 1;   // entries of a row
+  uint64_t seed = 0;
+};
+
+// Fills `out` with indices, rows of `row_length` entries. `limit` entries of a row that follow each other are all
+// different, in no order. kInvalid for another type or a limit that is not positive or does not fit the type.
+Status fill_indices(const IndexFill& fill, std::span<std::byte> out);
+
 // A seed for the tensor number `index` of a run.
 uint64_t tensor_seed(uint64_t seed, int index);
 

@@ -79,8 +79,9 @@ struct Tensor {
   Usage usage = Usage::kCompute;
   WeightLayout layout = WeightLayout::kRaw;  // of a root's memory; views: see root()
   LayoutWish layout_wish = LayoutWish::kAuto;
-  float init_scale = 1;  // leaves: factor on random initial values (cases with extreme activations)
-  int id = -1;           // index in the graph, also for leaves
+  float init_scale = 1;     // leaves: factor on random initial values (cases with extreme activations)
+  int64_t index_limit = 0;  // leaves of an integer type that are indices: initial values lie below it; 0: all are 0
+  int id = -1;              // index in the graph, also for leaves
 
   const Tensor& root() const { return view_src != nullptr ? *view_src : *this; }
   Tensor& root() { return view_src != nullptr ? *view_src : *this; }

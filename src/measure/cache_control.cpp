@@ -31,7 +31,7 @@ int64_t cold_bytes_required(int64_t l2_bytes) { return std::max(kColdFloorBytes,
 
 Result<FootprintPlan> plan_footprint(const FootprintRequest& request) {
   const int64_t distinct = request.weight_bytes > 0 ? request.weight_bytes : request.touched_bytes;
-  const int64_t per_copy = std::max(request.touched_bytes, distinct);
+  const int64_t per_copy = std::max({request.touched_bytes, distinct, request.memory_bytes});
   if (distinct <= 0) {
     return invalid("the op touches no memory: there is no footprint to plan");
   }

@@ -18,7 +18,8 @@ int64_t cold_bytes_required(int64_t l2_bytes);
 struct FootprintRequest {
   CacheMode mode = CacheMode::kCold;
   int64_t weight_bytes = 0;   // distinct weight bytes one copy of the op reads; 0 for ops without weights
-  int64_t touched_bytes = 0;  // all tensors of one copy (with its own activations)
+  int64_t touched_bytes = 0;  // everything that one copy reads or writes (with its own activations)
+  int64_t memory_bytes = 0;   // device memory of one copy; 0: what it touches
   int64_t l2_bytes = 0;
   int64_t free_bytes = 0;  // device memory
   bool emulated = false;

@@ -7,9 +7,11 @@
 
 #include "copy/args.h"
 #include "ops/cases.h"
+#include "ops/copy_blocks.h"
 #include "ops/copy_cases.h"
 #include "ops/copy_plan.h"
 #include "ops/op_def.h"
+#include "ops/row_moves.h"
 
 namespace cudabk {
 namespace {
@@ -26,7 +28,7 @@ bool is_float(DType type) { return type == DType::f32 || type == DType::f16 || t
 
 bool converts(DType from, DType to) {
   return (is_float(from) && is_float(to)) || (from == DType::f32 && to == DType::i32) ||
-         (from == DType::i32 && to == DType::f32);
+         (from == DType::i32 && to == DType::f32) || converts_blocks(from, to);
 }
 
 Status check_copy(std::string_view op, const Tensor& a, const Tensor& target) {
@@ -37,29 +39,10 @@ Status check_copy(std::string_view op, const Tensor& a, const Tensor& target) {
   if (a.type != target.type && !converts(a.type, target.type)) {
     return invalid(
         fmt::format("{}: no conversion from {} to {}; valid: f32, f16, bf16 among each other, i32 <-> f32, "
-                    "every type to itself",
+                    "f32 to q4_0, q4_1, q5_0, q5_1, q8_0, iq4_nl, all but the last back, every type to itself",
                     op, describe(a), describe(target)));
   }
   return success();
-}
-
-// Element types of the kernels. Where the type stays, bits move.
-std::string_view kernel_type(DType type, bool bits) {
-  switch (type) {
-    case DType::f16:
-      return bits ? "uint16_t" : "f16";
-    case DType::bf16:
-      return bits ? "uint16_t" : "bf16";
-    case DType::i32:
-      return bits ? "uint32_t" : "int32_t";
-    default:
-      return bits ? "uint32_t" : "float";
-  }
-}
-
-std::string kernel_types(const Tensor& src, const Tensor& dst) {
-  const bool bits = src.type == dst.type;
-  return fmt::format("{}, {}", kernel_type(src.type, bits), kernel_type(dst.type, bits));
 }
 
 Result<Launch> lower_bytes(const Tensor& src, const Tensor& dst, LowerContext& ctx) {
@@ -100,7 +83,8 @@ Result<Launch> lower_rows(const Tensor& src, const Tensor& dst, const std::vecto
   const int vec = aligned ? wide : 1;
   CUDABK_ASSIGN(const RowLaunch rows, plan_rows(dims, vec, ctx.device()));
   KernelCall<CopyRowsArgs> call(
-      {"copy/copy.h", fmt::format("copy_rows<{}, {}, {}, {}>", kernel_types(src, dst), kRowThreads, vec, rows.packs)},
+      {"copy/copy.h",
+       fmt::format("copy_rows<{}, {}, {}, {}>", element_types(src.type, dst.type), kRowThreads, vec, rows.packs)},
       rows.blocks, {kRowThreads, 1, 1});
   call.args.grid = rows.grid;
   call.args.src_strides = row_strides(dims, 0);
@@ -120,8 +104,8 @@ Result<Launch> lower_transposed(const Tensor& src, const Tensor& dst, const std:
   const int64_t tiles0 = (dim(0).extent + tile - 1) / tile, tiles1 = (dim(1).extent + tile - 1) / tile;
   CUDABK_ASSIGN(const Dim3 grid, linear_grid(tiles0 * tiles1 * dim(2).extent * dim(3).extent, 1));
   KernelCall<CopyTransposedArgs> call(
-      {"copy/copy.h", fmt::format("copy_transposed<{}, {}, {}>", kernel_types(src, dst), kRowThreads, tile)}, grid,
-      {kRowThreads, 1, 1}, static_cast<uint32_t>(tile * pitch * size));
+      {"copy/copy.h", fmt::format("copy_transposed<{}, {}, {}>", element_types(src.type, dst.type), kRowThreads, tile)},
+      grid, {kRowThreads, 1, 1}, static_cast<uint32_t>(tile * pitch * size));
   CopyTransposedArgs& a = call.args;
   a.ne0 = dim(0).extent;
   a.ne1 = dim(1).extent;
@@ -143,7 +127,7 @@ Result<Launch> lower_strided(const Tensor& src, const Tensor& dst, const std::ve
                              LowerContext& ctx) {
   CUDABK_ASSIGN(const Dim3 grid, linear_grid(element_count(src), kRowThreads));
   KernelCall<CopyStridedArgs> call(
-      {"copy/copy.h", fmt::format("copy_strided<{}, {}>", kernel_types(src, dst), kRowThreads)}, grid,
+      {"copy/copy.h", fmt::format("copy_strided<{}, {}>", element_types(src.type, dst.type), kRowThreads)}, grid,
       {kRowThreads, 1, 1});
   const auto side = [&](const Tensor& t, int operand) {
     std::vector<LoopDim> own = dims;
@@ -191,6 +175,9 @@ class CopyOp final : public OpDef {
                              ? fmt::format("{} can only be copied where both sides are dense", dtype_name(a.type))
                              : fmt::format("no conversion from {} to {}", dtype_name(a.type), dtype_name(y.type)));
     }
+    if (converts_blocks(a.type, y.type)) {
+      return supports_block_copy(a, y);
+    }
     for (const Tensor* t : {&a, &y}) {
       if (!has_element_strides(*t)) {
         return Support::no(fmt::format("strides of {} are not whole elements", describe(*t)));
@@ -211,6 +198,11 @@ class CopyOp final : public OpDef {
       return launches;
     }
     const Tensor& a = *y.src[0];
+    if (converts_blocks(a.type, y.type)) {
+      CUDABK_ASSIGN(Launch blocks, lower_block_copy(a, y, ctx));
+      launches.push_back(std::move(blocks));
+      return launches;
+    }
     const CopyPlan plan = plan_copy(a, y);
     CUDABK_ASSIGN(Launch launch, plan.path == CopyPath::kBytes        ? lower_bytes(a, y, ctx)
                                  : plan.path == CopyPath::kRows       ? lower_rows(a, y, plan.dims, ctx)
@@ -224,8 +216,12 @@ class CopyOp final : public OpDef {
   Result<Tensor*> build(Graph& graph, const CaseParams& params) const override;
   std::vector<CaseParams> test_cases() const override;
 
-  // Same type: exact. Else the bound of the op specification plus the largest rounding of the stored type.
+  // Same type, or out of a block type: exact. Else the bound of the op specification plus the largest rounding of the
+  // stored type; blocks are encoded by the rules of their format.
   double tolerance(const Tensor& y) const override {
+    if (converts_blocks(y.src[0]->type, y.type)) {
+      return encode_nmse(y.type);
+    }
     return y.src[0]->type == y.type ? 0 : 1e-6 + rounding_nmse(y.type);
   }
 

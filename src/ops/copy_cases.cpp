@@ -19,11 +19,41 @@ void add_byte_cases(std::vector<CaseParams>& cases) {
   }
 }
 
+// f32 into block types and back.
+void add_block_cases(std::vector<CaseParams>& cases) {
+  for (const std::string pair :
+       {"type=f32 type-dst=q4_0", "type=f32 type-dst=q4_1", "type=f32 type-dst=q5_0", "type=f32 type-dst=q5_1",
+        "type=f32 type-dst=q8_0", "type=f32 type-dst=iq4_nl", "type=q4_0 type-dst=f32", "type=q4_1 type-dst=f32",
+        "type=q5_0 type-dst=f32", "type=q5_1 type-dst=f32", "type=q8_0 type-dst=f32"}) {
+    for (const std::string_view shape : {
+             "cols=32 rows=3",
+             "cols=96 rows=5 dim2=2",
+             "cols=256 rows=4 dim2=4 dim3=4",
+             "cols=256 rows=2 dim2=3 dim3=4 layout=permuted-0213",
+             "cols=64 rows=6 dim2=2 dim3=3 layout=permuted-0321 layout-dst=permuted-0213",
+             "cols=32 rows=7 dim2=3 dim3=5 layout=permuted-0312 layout-dst=permuted-0231",
+             "cols=1056 rows=9 layout=offset layout-dst=offset",
+             "cols=256 rows=5 layout=window layout-dst=window",
+             "cols=64 rows=6 dim2=2 layout=half layout-dst=half",
+             "cols=2048 rows=35 layout=half layout-dst=half",
+             "cols=96 rows=4 dim2=2 cols-dst=64 rows-dst=12",
+             "cols=96 rows=4 layout=half cols-dst=64 rows-dst=6 layout-dst=half",  // no common division
+             "cols=96 rows=4 layout=offset cols-dst=64 rows-dst=6 layout-dst=half",
+             "cols=32 rows=6 dim2=5 layout=permuted-0213 cols-dst=480 rows-dst=2",
+             "cols=4096 rows=70",
+             "cols=0 rows=4",
+         }) {
+      cases.push_back(make_case(pair + " " + std::string(shape)));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<CaseParams> cpy_cases() {
   std::vector<CaseParams> cases;
   add_byte_cases(cases);
+  add_block_cases(cases);
   for (const std::string pair :
        {"type=f32", "type=f16", "type=bf16", "type=i32", "type=f32 type-dst=f16", "type=f32 type-dst=bf16",
         "type=f32 type-dst=i32", "type=f16 type-dst=f32", "type=f16 type-dst=bf16", "type=bf16 type-dst=f32",

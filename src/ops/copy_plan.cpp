@@ -13,16 +13,15 @@ constexpr int64_t kLeastTransposed = 16;  // shorter sides would leave most of a
 // to each other are one run. Consumed piece by piece.
 class Walk {
  public:
-  explicit Walk(const Tensor& t) {
+  Walk(const Shape& ne, const Strides& strides) {
     for (int i = 0; i < 4; ++i) {
-      const int64_t stride = element_stride(t, i);
-      if (t.ne[i] == 1) {
+      if (ne[i] == 1) {
         continue;
       }
-      if (!runs_.empty() && stride == runs_.back().stride * runs_.back().extent) {
-        runs_.back().extent *= t.ne[i];
+      if (!runs_.empty() && strides[i] == runs_.back().stride * runs_.back().extent) {
+        runs_.back().extent *= ne[i];
       } else {
-        runs_.push_back({t.ne[i], stride});
+        runs_.push_back({ne[i], strides[i]});
       }
     }
   }
@@ -44,10 +43,16 @@ class Walk {
   size_t at_ = 0;
 };
 
-// The coarsest division that refines both shapes; empty when an extent of one side straddles one of the other.
-std::vector<LoopDim> common_dims(const Tensor& src, const Tensor& dst) {
+Strides element_strides(const Tensor& t) {
+  return {element_stride(t, 0), element_stride(t, 1), element_stride(t, 2), element_stride(t, 3)};
+}
+
+}  // namespace
+
+std::vector<LoopDim> common_dims(const Shape& src_ne, const Strides& src_strides, const Shape& dst_ne,
+                                 const Strides& dst_strides) {
   std::vector<LoopDim> dims;
-  Walk s(src), d(dst);
+  Walk s(src_ne, src_strides), d(dst_ne, dst_strides);
   while (!s.done() && !d.done()) {
     const int64_t extent = std::min(s.left(), d.left());
     if (std::max(s.left(), d.left()) % extent != 0) {
@@ -58,12 +63,10 @@ std::vector<LoopDim> common_dims(const Tensor& src, const Tensor& dst) {
     d.take(extent);
   }
   if (dims.empty()) {
-    dims.push_back({1, {1, 1, 0}, 1});
+    dims.push_back({1, {src_strides[0], dst_strides[0], 0}, 1});
   }
   return dims;
 }
-
-}  // namespace
 
 CopyPlan plan_copy(const Tensor& src, const Tensor& dst) {
   CopyPlan plan;
@@ -72,7 +75,7 @@ CopyPlan plan_copy(const Tensor& src, const Tensor& dst) {
     plan.path = CopyPath::kBytes;
     return plan;
   }
-  std::vector<LoopDim> dims = common_dims(src, dst);
+  std::vector<LoopDim> dims = common_dims(src.ne, element_strides(src), dst.ne, element_strides(dst));
   std::stable_sort(dims.begin(), dims.end(),
                    [](const LoopDim& a, const LoopDim& b) { return a.stride[kDst] < b.stride[kDst]; });
   dims = merge_dims(dims);

@@ -26,4 +26,9 @@ struct CopyPlan {
 // dims may be split, joined and reordered freely.
 CopyPlan plan_copy(const Tensor& src, const Tensor& dst);
 
+// The coarsest division that refines both shapes, from the innermost dim on, with the strides of operands 0 (src) and 1
+// (dst) in the units given. Empty when an extent of one side straddles one of the other.
+std::vector<LoopDim> common_dims(const Shape& src_ne, const Strides& src_strides, const Shape& dst_ne,
+                                 const Strides& dst_strides);
+
 }  // namespace cudabk

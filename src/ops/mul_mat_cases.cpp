@@ -92,6 +92,7 @@ void add_shapes(std::string_view type, std::vector<CaseParams>& cases) {
   cases.push_back(make_case(type, 7, 1, block));
   cases.push_back(make_case(type, 16, 16, block == 1 ? 4 : block));
   cases.push_back(make_case(type, 5, 0, 256));
+  cases.push_back(make_case(type, 5, 3, 0));  // sums of nothing
   cases.push_back(make_case(type, 20, 3, 1024));
   if (block <= 32) {
     for (const int64_t k : {32, 64, 96, 192, 320, 1056}) {  // odd multiples of the block and of 64

@@ -1,5 +1,7 @@
 #include "ops/row_grid.h"
 
+#include <string_view>
+
 #include <fmt/format.h>
 
 namespace cudabk {
@@ -11,6 +13,19 @@ constexpr int kRowThreadsLog2 = 8;
 static_assert(1 << kRowThreadsLog2 == kRowThreads);
 
 int64_t ceil_div(int64_t n, int64_t d) { return (n + d - 1) / d; }
+
+std::string_view element_type(DType type, bool bits) {
+  switch (type) {
+    case DType::f16:
+      return bits ? "uint16_t" : "f16";
+    case DType::bf16:
+      return bits ? "uint16_t" : "bf16";
+    case DType::i32:
+      return bits ? "uint32_t" : "int32_t";
+    default:
+      return bits ? "uint32_t" : "float";
+  }
+}
 
 bool can_join(const LoopDim& inner, const LoopDim& outer) {
   for (int i = 0; i < kMaxOperands; ++i) {
@@ -81,7 +96,11 @@ Result<Dim3> linear_grid(int64_t count, int64_t per_block) {
   return Dim3{static_cast<uint32_t>(blocks), 1, 1};
 }
 
-Result<RowLaunch> plan_rows(const std::vector<LoopDim>& dims, int vec, const DeviceInfo& device) {
+std::string element_types(DType src, DType dst) {
+  return fmt::format("{}, {}", element_type(src, src == dst), element_type(dst, src == dst));
+}
+
+Result<RowLaunch> plan_rows(const std::vector<LoopDim>& dims, int vec, const DeviceInfo& device, bool several_packs) {
   const auto extent = [&](size_t i) { return i < dims.size() ? dims[i].extent : 1; };
   RowLaunch launch;
   RowGrid& grid = launch.grid;
@@ -90,8 +109,8 @@ Result<RowLaunch> plan_rows(const std::vector<LoopDim>& dims, int vec, const Dev
   grid.ne2 = extent(2);
   grid.rows = extent(1) * extent(2) * extent(3);
   // Short rows fit a few threads; several packs each would only spread their accesses.
-  launch.packs =
-      grid.cols >= int64_t{4} * kWarp * vec ? packs_per_thread(ceil_div(grid.cols, vec) * grid.rows, device) : 1;
+  const bool long_rows = grid.cols >= int64_t{4} * kWarp * vec;
+  launch.packs = several_packs && long_rows ? packs_per_thread(ceil_div(grid.cols, vec) * grid.rows, device) : 1;
 
   int64_t least = INT64_MAX;
   for (int log2 = kRowThreadsLog2; log2 >= 0; --log2) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "common/rows_args.h"
@@ -46,9 +47,13 @@ struct RowLaunch {
 };
 
 // How kRowThreads-wide blocks cover `dims` (at most four) with packs of `vec` elements. Threads per row: the power of
-// two that leaves the fewest threads idle. Packs: 4 where every resident thread of the device still gets work, else 1.
-// kUnsupported when the grid would be too large.
-Result<RowLaunch> plan_rows(const std::vector<LoopDim>& dims, int vec, const DeviceInfo& device);
+// two that leaves the fewest threads idle. Packs: 4 where every resident thread of the device still gets work and
+// `several_packs` are allowed, else 1. kUnsupported when the grid would be too large.
+Result<RowLaunch> plan_rows(const std::vector<LoopDim>& dims, int vec, const DeviceInfo& device,
+                            bool several_packs = true);
+
+// Template arguments "Src, Dst" of the kernels that move elements of plain types: bits where the type stays.
+std::string element_types(DType src, DType dst);
 
 // ceil(count / per_block) blocks along x, or kUnsupported.
 Result<Dim3> linear_grid(int64_t count, int64_t per_block);

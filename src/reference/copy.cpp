@@ -1,4 +1,4 @@
-// cpy, cont: element n of the source, in its own logical order, is element n of the result.
+// cpy, cont: element n of the source, in its own logical order, is element n of the result; a block type encodes it.
 #include <array>
 #include <cmath>
 
@@ -38,9 +38,28 @@ class RowReader {
   int64_t loaded_ = -1;
 };
 
+// Whole rows are encoded: a block's scale depends on all of its elements.
+Result<std::vector<double>> quantizing_copy(const Tensor& y, const Region& region, RowReader& source) {
+  std::vector<double> row(static_cast<size_t>(y.ne[0]));
+  return for_each_region_row(region, [&](int64_t i1, int64_t i2, int64_t i3, std::span<double> out) -> Status {
+    const int64_t first = y.ne[0] * (i1 + y.ne[1] * (i2 + y.ne[2] * i3));
+    for (int64_t j = 0; j < y.ne[0]; ++j) {
+      CUDABK_ASSIGN(row[static_cast<size_t>(j)], source.element(first + j));
+    }
+    CUDABK_TRY(round_to_type(y.type, row));
+    for (size_t j = 0; j < out.size(); ++j) {
+      out[j] = row[static_cast<size_t>(region.index[0][j])];
+    }
+    return success();
+  });
+}
+
 Result<std::vector<double>> copy(const Tensor& y, const Region& region, const Values& values) {
   RowReader source(*y.src[0], values);
   const bool truncate = y.type == DType::i32 && y.src[0]->type == DType::f32;
+  if (is_quantized(y.type) && y.src[0]->type != y.type) {
+    return quantizing_copy(y, region, source);
+  }
   return for_each_region_row(region, [&](int64_t i1, int64_t i2, int64_t i3, std::span<double> out) -> Status {
     const int64_t first = y.ne[0] * (i1 + y.ne[1] * (i2 + y.ne[2] * i3));
     for (size_t j = 0; j < out.size(); ++j) {

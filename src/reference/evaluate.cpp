@@ -37,7 +37,7 @@ class RegionValues final : public Values {
       const int64_t cols = t.ne[0];
       for (int64_t at = 0; at < static_cast<int64_t>(rows.values.size()); at += cols) {
         CUDABK_TRY(
-            round_to_type(t.type, std::span(rows.values).subspan(static_cast<size_t>(at), static_cast<size_t>(cols))));
+            round_result(t.type, std::span(rows.values).subspan(static_cast<size_t>(at), static_cast<size_t>(cols))));
       }
       rows.filled = true;
     }

@@ -52,11 +52,14 @@ Result<std::vector<double>> gather_region(int64_t row_length, const Region& regi
 Status read_memory_row(const Tensor& t, std::span<const std::byte> memory, int64_t i1, int64_t i2, int64_t i3,
                        int64_t begin, std::span<double> out);
 
-// Rounds values to what a tensor of `type` can hold (f64, f32 and integers of any size: unchanged). kUnsupported for a
-// block type without an encoder.
+// Rounds values to what a tensor of `type` can hold (f64, f32 and integers of any size: unchanged); of a block type
+// whole blocks. kUnsupported for a block type without an encoder.
 Status round_to_type(DType type, std::span<double> values);
+// The same for what evaluate_reference gave: values of a block type are already what its blocks hold.
+Status round_result(DType type, std::span<double> values);
 
-// result[j] for the region, in double; rounding of the stored type is not applied.
+// result[j] for the region, in double; rounding to a plain type is not applied. An op that quantizes gives what its
+// blocks decode to.
 Result<std::vector<double>> evaluate_reference(const Tensor& t, const Region& region, const Values& values);
 
 // The root mean square that the region's elements would have if the products they sum had independent signs; 0 for ops

@@ -162,7 +162,7 @@ Result<std::span<const double>> Values::computed_row(const Tensor& t, int64_t i1
   region.index = {std::vector<int64_t>(static_cast<size_t>(t.ne[0])), {i1}, {i2}, {i3}};
   std::iota(region.index[0].begin(), region.index[0].end(), int64_t{0});
   CUDABK_ASSIGN(storage, evaluate_reference(t, region, *this));
-  CUDABK_TRY(round_to_type(t.type, storage));
+  CUDABK_TRY(round_result(t.type, storage));
   return std::span<const double>(storage);
 }
 
@@ -177,6 +177,10 @@ Status round_to_type(DType type, std::span<double> values) {
   decode_row(type, row.data(), static_cast<int64_t>(narrow.size()), narrow.data());
   std::copy(narrow.begin(), narrow.end(), values.begin());
   return success();
+}
+
+Status round_result(DType type, std::span<double> values) {
+  return is_quantized(type) ? success() : round_to_type(type, values);
 }
 
 }  // namespace cudabk

@@ -123,24 +123,34 @@ TEST(ResultJson, AWrongResultNeverHasATime) {
   EXPECT_FALSE(c.bytes_per_ns());
 }
 
-TEST(ResultJson, DigestCoversTheCases) {
+TEST(ResultJson, DigestCoversWhatTheDocumentSaysAndNotItsLayout) {
   const std::string text = result_to_json(good_run());
-  Json json = Json::parse(text);
-  EXPECT_EQ(*digest_of_result(text), json["digest"].get<std::string>());
-  // Only the cases count, and how the file is laid out does not.
+  const Json json = Json::parse(text);
+  const std::string digest = json["digest"];
+  EXPECT_EQ(*digest_of_result(text), digest);
+  EXPECT_EQ(*digest_of_result(json.dump()), digest) << "names sorted, no blanks";
+  std::string whole = text;  // as jq writes it
+  ASSERT_NE(whole.find("2010.0"), std::string::npos);
+  whole.replace(whole.find("2010.0"), 6, "2010");
+  EXPECT_EQ(*digest_of_result(whole), digest);
+
   RunResult other = good_run();
-  other.environment.started = "2027-01-02T03:04:05Z";
-  EXPECT_EQ(*digest_of_result(result_to_json(other)), json["digest"].get<std::string>());
+  other.environment.device.name = "another device";
+  EXPECT_NE(*digest_of_result(result_to_json(other)), digest);
+  other = good_run();
   other.cases[0].samples_ns[3] += 0.5;
-  EXPECT_NE(*digest_of_result(result_to_json(other)), json["digest"].get<std::string>());
+  EXPECT_NE(*digest_of_result(result_to_json(other)), digest);
   EXPECT_FALSE(digest_of_result("{}").ok());
   EXPECT_FALSE(digest_of_result("{\"schema\": \"cudabk-result/1\"").ok());
+  EXPECT_FALSE(digest_of_result(std::string(100000, '[')).ok());
 }
 
 TEST(ResultJson, InvalidUtf8IsReplaced) {
   RunResult run = good_run();
   run.environment.tags["note"] = "\xff\xfe";
-  EXPECT_TRUE(Json::accept(result_to_json(run)));
+  const std::string text = result_to_json(run);
+  ASSERT_TRUE(Json::accept(text));
+  EXPECT_EQ(*digest_of_result(text), Json::parse(text)["digest"].get<std::string>());
 }
 
 TEST(ResultJsonl, IsOneDocumentPerLine) {

@@ -84,6 +84,12 @@ TEST(Cli, BadInputIsOneLineAndAStatus) {
        ""},
       {{"bench", "mulmat", "--launch", "sometimes"}, 2, "--launch"},
       {{"bench", "mulmat", "--variant", "mmvx"}, 2, "mmvq"},
+      {{"bench", "mulmat", "--variant", "mmvx"}, 2, "'FAMILY:rows=1,warps=4'"},
+      {{"bench", "mulmat", "--variant", "mmvq rows=1 heads=4"}, 2, "'FAMILY rows=1 warps=4'"},
+      {{"bench", "mulmat", "--variant", "mmvq rows=7"}, 2, "valid: 1, 2, 4"},
+      {{"bench", "mulmat", "--budget", "0s"}, 2, "--budget: '0s' leaves no time"},
+      {{"tune", "mulmat", "--budget", "0ms"}, 2, "--budget: '0ms' leaves no time"},
+      {{"bench", "mulmat", "--tag", "a=1", "--tag", "b=1", "--tag", "a=2"}, 2, "--tag: 'a' was given twice"},
       {{"bench", "mulmat", "--shapes", "gpt-9"}, 2, "llama-3.1-8b"},
       {{"bench", "mulmat", "--dist", "cauchy"}, 2, "--dist"},
       {{"bench", "mulmat", "--no-fuse", "magic"}, 2, "rms_norm_mul"},
@@ -278,6 +284,83 @@ TEST(Cli, ListOfCasesRunsNothing) {
   EXPECT_EQ(r.status, 0);
   EXPECT_EQ(lines_in(r.out), 6U) << r.out;
   EXPECT_EQ(last_line(r.out).rfind("mul_mat type=q6_K m=256 n=4", 0), 0U) << r.out;
+}
+
+TEST(Cli, AFullStdoutIsAnError) {
+  ProcessOptions full;
+  full.stdout_file = "/dev/full";
+  for (const std::vector<std::string>& words : {small_bench(), small_bench({"--json", "-"}), {"list", "ops"}}) {
+    const ProcessResult r = run_cudabk(words, full);
+    EXPECT_EQ(r.status, 2) << r.err;
+    EXPECT_NE(r.err.find("error: cannot write to standard output"), std::string::npos) << r.err;
+    EXPECT_EQ(r.err.find("standard output"), r.err.rfind("standard output")) << r.err;  // once
+  }
+}
+
+TEST(Cli, AVariantIsTakenAsTablesPrintIt) {
+  const ProcessResult printed = run_cudabk(small_bench({"--variant", "mmvq rows=2 warps=4", "--json", "-"}));
+  const ProcessResult written = run_cudabk(small_bench({"--variant", "mmvq:rows=2,warps=4", "--json", "-"}));
+  ASSERT_EQ(printed.status, 0) << printed.err;
+  ASSERT_EQ(written.status, 0) << written.err;
+  EXPECT_NE(printed.err.find("mmvq rows=2 warps=4"), std::string::npos) << printed.err;
+  EXPECT_EQ(Json::parse(printed.out)["cases"][0]["key"], Json::parse(written.out)["cases"][0]["key"]);
+}
+
+TEST(Cli, AProductOverNothingIsZero) {
+  const ProcessResult r = run_cudabk(
+      {"bench", "mulmat", "--type", "q4_K", "-m", "32", "-k", "0", "-n", "1,64", "--max-samples", "3", "--json", "-"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const Json document = Json::parse(r.out);
+  ASSERT_EQ(document["cases"].size(), 2U);
+  for (const Json& row : document["cases"]) {
+    EXPECT_EQ(row["status"], "ok");
+    EXPECT_TRUE(row["check"]["passed"].get<bool>());
+    EXPECT_GT(row["check"]["elements"].get<int64_t>(), 0);
+  }
+}
+
+TEST(Cli, TuneLeavesFilesThatAreNoProfilesAlone) {
+  const std::string file = temporary("_notes.txt");
+  for (const std::string text : {"my notes\n", "{\"schema\": \"cudabk-result/1\"}", ""}) {
+    ASSERT_TRUE(write_file_atomic(file, text).ok());
+    const ProcessResult r = run_cudabk({"tune", "mulmat", "--type", "q4_K", "-m", "64", "-k", "256", "-n", "1",
+                                        "--journal", temporary("_journal.jsonl"), "--write", file});
+    EXPECT_EQ(r.status, 2) << text << r.err;
+    EXPECT_EQ(lines_in(r.err), 1U) << r.err;
+    EXPECT_NE(r.err.find("--write: " + file), std::string::npos) << r.err;
+    EXPECT_EQ(*read_file(file), text);
+    EXPECT_FALSE(std::filesystem::exists(file + ".corrupt"));
+  }
+  std::filesystem::remove(file);
+}
+
+TEST(Cli, BenchWarnsOnceOfAStaleRule) {
+  const std::string file = temporary("_stale.json");
+  const std::string profile = R"({"schema": "cudabk-profile/1", "made_by": {}, "constants": {}, "evidence": {},
+    "device": {"name": "*", "arch": "sm_80", "sm_count": 0, "l2_bytes": 0},
+    "tables": {"mul_mat": {"*": [{"n": [1, 8], "use": "mmvq", "code": "sha256:00"}, {"use": "dequant_gemm"}]}}})";
+  ASSERT_TRUE(write_file_atomic(file, profile).ok());
+  const std::vector<std::string> words{"bench", "mulmat", "--type", "q4_K",          "-m", "32",        "-k",
+                                       "256",   "-n",     "1,8",    "--max-samples", "3",  "--profile", file};
+  const ProcessResult r = run_cudabk(words);
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(lines_in(r.err), 1U) << r.err;
+  EXPECT_NE(r.err.find("warning: " + file + ": 1 of the rules used is stale"), std::string::npos) << r.err;
+  EXPECT_NE(r.err.find("n 1..8: mmvq"), std::string::npos) << r.err;
+  std::vector<std::string> unused = words;
+  unused[9] = "64";  // decided by the rule without a hash
+  EXPECT_EQ(run_cudabk(unused).err, "");
+  std::vector<std::string> forced = words;
+  forced.insert(forced.end(), {"--variant", "mmvq"});
+  EXPECT_EQ(run_cudabk(forced).err, "");
+  std::filesystem::remove(file);
+}
+
+TEST(Cli, ExplainCountsLaunches) {
+  const ProcessResult one = run_cudabk({"explain", "add", "--no-compile"});
+  EXPECT_NE(one.out.find(", 1 launch "), std::string::npos) << one.out;
+  const ProcessResult two = run_cudabk({"explain", "mulmat", "--type", "q4_K", "-n", "1", "--no-compile"});
+  EXPECT_NE(two.out.find(", 2 launches "), std::string::npos) << two.out;
 }
 
 }  // namespace

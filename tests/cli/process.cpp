@@ -28,7 +28,7 @@ Pipe make_pipe() {
 }
 
 [[noreturn]] void become(const std::vector<std::string>& words, const ProcessOptions& options, int out, int err) {
-  dup2(out, STDOUT_FILENO);
+  dup2(options.stdout_file.empty() ? out : open(options.stdout_file.c_str(), O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   for (const auto& [name, value] : options.environment) {
     setenv(name.c_str(), value.c_str(), 1);

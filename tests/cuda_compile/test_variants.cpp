@@ -37,6 +37,16 @@ TEST(Variants, FilterAndSamples) {
              again = variants("sm_80", {.samples = 12, .seed = 5});
   EXPECT_GT(sampled.size(), plain.size());
   EXPECT_LE(sampled.size(), plain.size() + 12 + 3);  // a plan may bring a second kernel
+  // What only sampling found is told apart: it may spill.
+  EXPECT_TRUE(std::none_of(plain.begin(), plain.end(), [](const KernelVariant& v) { return v.sampled; }));
+  const auto drawn = std::count_if(sampled.begin(), sampled.end(), [](const KernelVariant& v) { return v.sampled; });
+  EXPECT_EQ(static_cast<size_t>(drawn), sampled.size() - plain.size());
+  for (const KernelVariant& v : sampled) {
+    EXPECT_FALSE(v.sampled && v.shipped) << v.key.entry;
+    EXPECT_TRUE(v.shipped || !v.by_default) << v.key.entry;
+  }
+  EXPECT_TRUE(
+      std::any_of(plain.begin(), plain.end(), [](const KernelVariant& v) { return v.shipped && !v.by_default; }));
   ASSERT_EQ(sampled.size(), again.size());
   for (size_t i = 0; i < sampled.size(); ++i) {
     EXPECT_EQ(sampled[i].key, again[i].key);

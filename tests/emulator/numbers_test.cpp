@@ -171,6 +171,12 @@ TEST(Numbers, RoundingShiftsAndMath) {
   EXPECT_EQ(round_to_int(1e20f), INT32_MAX);
   EXPECT_EQ(round_to_int(-1e20f), INT32_MIN);
   EXPECT_EQ(round_to_int(std::nanf("")), 0);
+  EXPECT_EQ(truncate_to_int(1.99f), 1);
+  EXPECT_EQ(truncate_to_int(-1.99f), -1);
+  EXPECT_EQ(truncate_to_int(1e20f), INT32_MAX);
+  EXPECT_EQ(truncate_to_int(-1e20f), INT32_MIN);
+  EXPECT_EQ(truncate_to_int(std::nanf("")), 0);
+  EXPECT_EQ(add_rounded(mul_rounded(1.0f + 0x1p-12f, 1.0f + 0x1p-12f), -1.0f), 0x1p-11f);  // fused: 2^-11 + 2^-24
   EXPECT_EQ(funnel_shift_right(0x12345678u, 0x9abcdef0u, 8), 0xf0123456u);
   EXPECT_EQ(funnel_shift_right(0x12345678u, 0x9abcdef0u, 32), 0x12345678u);  // the count is taken modulo 32
   EXPECT_EQ(count_bits(0), 0u);

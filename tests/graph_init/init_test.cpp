@@ -147,5 +147,36 @@ TEST(Init, ParsesDistributions) {
   }
 }
 
+TEST(Indices, AreBelowTheLimitAndDistinctInEveryWindow) {
+  for (const int64_t limit : {1, 2, 5, 12, 97, 4096}) {
+    constexpr int64_t kRow = 300, kRows = 7;
+    std::vector<int32_t> narrow(kRow * kRows);
+    std::vector<int64_t> wide(kRow * kRows);
+    ASSERT_TRUE(fill_indices({DType::i32, limit, kRow, 11}, std::as_writable_bytes(std::span(narrow))).ok());
+    ASSERT_TRUE(fill_indices({DType::i64, limit, kRow, 11}, std::as_writable_bytes(std::span(wide))).ok());
+    bool ascending = true;
+    for (int64_t row = 0; row < kRows; ++row) {
+      for (int64_t i = 0; i < kRow; ++i) {
+        const auto at = static_cast<size_t>(row * kRow + i);
+        ASSERT_EQ(narrow[at], wide[at]);
+        ASSERT_GE(wide[at], 0);
+        ASSERT_LT(wide[at], limit);
+        ascending = ascending && (i == 0 || wide[at] >= wide[at - 1]);
+        for (int64_t back = 1; back < limit && back <= i; ++back) {
+          ASSERT_NE(wide[at], wide[at - static_cast<size_t>(back)]) << "limit " << limit;
+        }
+      }
+    }
+    EXPECT_EQ(ascending, limit == 1) << "limit " << limit;
+  }
+}
+
+TEST(Indices, BadRequestsAreErrors) {
+  std::vector<std::byte> out(8);
+  EXPECT_FALSE(fill_indices({DType::f32, 4, 1, 0}, out).ok());
+  EXPECT_FALSE(fill_indices({DType::i32, 0, 1, 0}, out).ok());
+  EXPECT_FALSE(fill_indices({DType::i32, int64_t{1} << 32, 1, 0}, out).ok());
+}
+
 }  // namespace
 }  // namespace cudabk::test

@@ -48,6 +48,19 @@ TEST(CacheControl, ShortMemoryRefusesTheLabel) {
   EXPECT_NE(none.error().message.find("20.0 MB"), std::string::npos) << none.error().message;
 }
 
+TEST(CacheControl, OnlyWhatIsReadCountsAndAllOfItNeedsRoom) {
+  FootprintRequest request = h200();  // a table of which a copy reads 1 MB
+  request.weight_bytes = request.touched_bytes = 1'000'000;
+  request.memory_bytes = 500'000'000;
+  const auto plan = plan_footprint(request);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->label, "warm");
+  EXPECT_EQ(plan->copies, 252);  // of 256: 90 % of the free memory
+  request.memory_bytes = 400'000'000;
+  EXPECT_EQ(plan_footprint(request)->label, "cold");
+  EXPECT_EQ(plan_footprint(request)->copies, 256);
+}
+
 TEST(CacheControl, TinyOpsAreNotRepeatedForever) {
   FootprintRequest request = h200();
   request.weight_bytes = 144;

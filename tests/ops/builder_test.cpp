@@ -3,9 +3,11 @@
 
 #include "ops/binary.h"
 #include "ops/copy.h"
+#include "ops/get_rows.h"
 #include "ops/glu.h"
 #include "ops/op_def.h"
 #include "ops/rms_norm.h"
+#include "ops/set_rows.h"
 
 namespace cudabk {
 namespace {
@@ -130,6 +132,62 @@ TEST_F(Builders, CostsCountEveryTensorOnce) {
   Tensor* target = leaf("t", DType::f16, {64, 8, 1, 1});
   Tensor* copied = *cpy(graph, a, target);
   EXPECT_EQ(op_of(*copied)->cost(*copied).bytes, 64 * 8 * 6);
+}
+
+TEST_F(Builders, GetRowsRefusesWhatDoesNotFit) {
+  Tensor* table = leaf("t", DType::q4_0, {64, 5, 3, 2}, Usage::kWeights);
+  Tensor* index = leaf("i", DType::i32, {4, 3, 2, 1});
+  Tensor* y = *get_rows(graph, table, index);
+  EXPECT_EQ(y->ne, (Shape{64, 4, 3, 2}));
+  EXPECT_EQ(y->type, DType::f32);
+  expect_error(get_rows(graph, table, leaf("a", DType::i32, {4, 2, 2, 1})), {"get_rows", "i32[4,2,2]", "[r,3,2]"});
+  expect_error(get_rows(graph, table, leaf("b", DType::i64, {4, 3, 2, 1})), {"get_rows", "i64", "i32"});
+  expect_error(get_rows(graph, leaf("c", DType::q8_K, {256, 5, 3, 2}), index), {"get_rows", "q8_K", "valid", "q4_K"});
+  EXPECT_EQ((*get_rows(graph, leaf("d", DType::i32, {64, 5, 3, 2}), index))->type, DType::i32);
+  Tensor* columns = *graph.transpose(leaf("e", DType::f32, {5, 64, 3, 2}));
+  Tensor* bad = *get_rows(graph, columns, index);
+  EXPECT_FALSE(op_of(*bad)->supports(*bad, device));
+}
+
+TEST_F(Builders, GetRowsCostsTheRowsItTakes) {
+  Tensor* y =
+      *get_rows(graph, leaf("t", DType::q4_0, {64, 500, 1, 1}, Usage::kWeights), leaf("i", DType::i32, {4, 1, 1, 1}));
+  const Cost cost = op_of(*y)->cost(*y);
+  EXPECT_EQ(cost.weight_bytes, 4 * 36);
+  EXPECT_EQ(cost.bytes, 4 * 36 + 4 * 4 + 4 * 64 * 4);
+  Tensor* all =
+      *get_rows(graph, leaf("u", DType::q4_0, {64, 5, 1, 1}, Usage::kWeights), leaf("j", DType::i32, {9, 1, 1, 1}));
+  EXPECT_EQ(op_of(*all)->cost(*all).weight_bytes, 5 * 36);
+}
+
+TEST_F(Builders, SetRowsRefusesWhatDoesNotFit) {
+  Tensor* table = leaf("t", DType::q8_0, {64, 9, 6, 4});
+  Tensor* rows = leaf("r", DType::f32, {64, 5, 6, 4});
+  Tensor* y = *set_rows(graph, table, rows, leaf("i", DType::i64, {5, 3, 2, 1}));
+  EXPECT_EQ(y->view_src, table);
+  EXPECT_EQ(op_of(*y)->cost(*y).bytes, 5 * 6 * 4 * (64 * 4 + 68) + 5 * 3 * 2 * 8);
+  expect_error(set_rows(graph, table, rows, leaf("a", DType::i32, {5, 4, 2, 1})), {"set_rows", "[5,4,2]", "[5,6,4]"});
+  expect_error(set_rows(graph, table, rows, leaf("b", DType::i32, {4, 3, 2, 1})), {"set_rows", "[4,3,2]"});
+  expect_error(set_rows(graph, table, rows, leaf("c", DType::f32, {5, 3, 2, 1})), {"set_rows", "f32", "i64"});
+  expect_error(set_rows(graph, table, leaf("d", DType::f16, {64, 5, 6, 4}), leaf("e", DType::i64, {5, 3, 2, 1})),
+               {"set_rows", "f16", "f32"});
+  expect_error(set_rows(graph, leaf("f", DType::q4_K, {256, 9, 1, 1}), leaf("g", DType::f32, {256, 5, 1, 1}),
+                        leaf("h", DType::i64, {5, 1, 1, 1})),
+               {"set_rows", "q4_K", "iq4_nl"});
+}
+
+TEST_F(Builders, QuantizingCopyNeedsWholeBlocks) {
+  Tensor* a = leaf("a", DType::f32, {48, 4, 1, 1});
+  Tensor* y = *cpy(graph, a, leaf("t", DType::q4_0, {96, 2, 1, 1}));
+  const Support s = op_of(*y)->supports(*y, device);
+  EXPECT_FALSE(s);
+  EXPECT_NE(s.reason.find("f32[48,4]"), std::string::npos) << s.reason;
+  Tensor* columns = *graph.transpose(leaf("b", DType::f32, {32, 64, 1, 1}));
+  Tensor* z = *cpy(graph, columns, leaf("u", DType::q4_0, {64, 32, 1, 1}));
+  EXPECT_FALSE(op_of(*z)->supports(*z, device));
+  expect_error(cpy(graph, leaf("c", DType::f16, {32, 1, 1, 1}), leaf("v", DType::q4_0, {32, 1, 1, 1})),
+               {"f16", "q4_0"});
+  expect_error(cpy(graph, leaf("d", DType::iq4_nl, {32, 1, 1, 1}), leaf("w", DType::f32, {32, 1, 1, 1})), {"iq4_nl"});
 }
 
 }  // namespace

@@ -6,9 +6,12 @@
 #include "ops/binary.h"
 #include "ops/copy.h"
 #include "ops/copy_plan.h"
+#include "ops/get_rows.h"
 #include "ops/op_harness.h"
 #include "ops/rms_norm.h"
+#include "ops/set_rows.h"
 #include "rms_norm/args.h"
+#include "row_moves/args.h"
 
 namespace cudabk::test {
 namespace {
@@ -88,6 +91,31 @@ TEST_F(Lowering, StridesBeyond32BitsSurvive) {
   Tensor* view = *graph.view(big, {16, 2, 3, 1}, big->nb, 0);
   const auto args = args_of<RmsNormArgs>(lower(**rms_norm(graph, view, 0)));
   EXPECT_EQ(args.x_strides.s2, int64_t{16} << 30);
+}
+
+TEST_F(Lowering, RowsByIndexReachBeyond32Bits) {
+  Tensor* table = leaf(DType::f32, {8960, 262144, 2, 1});
+  const auto args = args_of<RowMovesArgs>(lower(**get_rows(graph, table, leaf(DType::i32, {4, 2, 1, 1}))));
+  EXPECT_EQ(args.src_strides.s1, 8960 * 4);
+  EXPECT_EQ(args.src_strides.s2, int64_t{8960} * 4 * 262144);
+  const KernelWork many =
+      lower(**get_rows(graph, leaf(DType::q4_0, {32, 5, 700, 100}), leaf(DType::i32, {4, 700, 100, 1})));
+  EXPECT_EQ(args_of<RowMovesArgs>(many).grid.rows, 4 * 700 * 100);
+  EXPECT_EQ(many.grid.y, 1U);
+}
+
+TEST_F(Lowering, RowMovesTakeTheWidestAccess) {
+  const auto entry = [&](DType type, Shape ne, int64_t put) {
+    Tensor* table = leaf(type, ne);
+    return lower(**set_rows(graph, table, leaf(DType::f32, {ne[0], put, 1, 1}), leaf(DType::i64, {put, 1, 1, 1})))
+        .key.entry;
+  };
+  EXPECT_EQ(entry(DType::f16, {1024, 9, 1, 1}, 3), "move_rows<float, f16, RowMap::kScatter64, 4, 1>");
+  EXPECT_EQ(entry(DType::f16, {1023, 9, 1, 1}, 3), "move_rows<float, f16, RowMap::kScatter64, 1, 1>");
+  EXPECT_EQ(entry(DType::q8_0, {1024, 9, 1, 1}, 3), "encode_rows<DType::q8_0, RowMap::kScatter64, true, true, 1>");
+  EXPECT_EQ(entry(DType::q8_0, {32, 9, 1, 1}, 3), "encode_rows<DType::q8_0, RowMap::kScatter64, true, false, 1>");
+  info.sm_count = 1;  // a small device: several packs per thread
+  EXPECT_EQ(entry(DType::q4_0, {4096, 90, 1, 1}, 80), "encode_rows<DType::q4_0, RowMap::kScatter64, true, true, 4>");
 }
 
 TEST_F(Lowering, TooManyBlocksIsAnErrorWithTheNumber) {

@@ -1,11 +1,13 @@
 #include "ops/op_harness.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <random>
 
+#include "graph/init.h"
 #include "reference/reference.h"
 
 namespace cudabk::test {
@@ -44,8 +46,25 @@ void for_each_block(const Tensor& t, F&& f) {
 
 bool is_plain_float(DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; }
 
-// Random values for floats; random bytes for everything else, where only copies are tested.
+// Indices, and blocks that decode to finite values: made for the whole root, of which `t` shows a part.
+void fill_shown(std::byte* root, const Tensor& t, uint64_t seed) {
+  const Tensor& owner = t.root();
+  std::vector<std::byte> whole(static_cast<size_t>(byte_size(owner)));
+  const Status filled = owner.index_limit > 0
+                            ? fill_indices({owner.type, owner.index_limit, owner.ne[0], seed}, whole)
+                            : cudabk::fill_random({.type = owner.type, .stddev = 1, .seed = seed}, whole);
+  EXPECT_TRUE(filled.ok());
+  for_each_block(t, [&](int64_t i0, int64_t i1, int64_t i2, int64_t i3) {
+    std::memcpy(element(root, t, i0, i1, i2, i3), element(whole.data(), t, i0, i1, i2, i3), block_bytes(t.type));
+  });
+}
+
+// Random values for floats; random bytes for other plain types, where only copies are tested.
 void fill_random(std::byte* root, const Tensor& t, std::mt19937_64& random) {
+  if (is_quantized(t.type) || t.root().index_limit > 0) {
+    fill_shown(root, t, random());
+    return;
+  }
   std::uniform_real_distribution<float> value(-10.0f, 10.0f);
   for_each_block(t, [&](int64_t i0, int64_t i1, int64_t i2, int64_t i3) {
     std::byte* p = element(root, t, i0, i1, i2, i3);
@@ -95,7 +114,7 @@ Status compare_bytes(const Tensor& y, const std::byte* after, const Tensor& a, c
 
 Status compare_values(const Tensor& y, std::span<const std::byte> after, const Values& before, double tolerance) {
   CUDABK_ASSIGN(std::vector<double> expected, evaluate_reference(y, Region::whole(y), before));
-  CUDABK_TRY(round_to_type(y.type, expected));
+  CUDABK_TRY(round_result(y.type, expected));
   // The result's own memory, as a leaf.
   Tensor leaf = y;
   leaf.op = kOpNone;

@@ -9,7 +9,11 @@ done
 [ -x "$source_dir/.ci/run" ] || fail ".ci/run is not executable"
 bash -n "$source_dir/.ci/run" || fail ".ci/run does not parse"
 
-for call in "setup --nonsense" "lint --nonsense" "test nonsense" "package"; do
+grep -qE 'kernels build .*--strict' "$source_dir/.ci/run" || fail ".ci/run lets shipped kernels spill"
+help=$("$source_dir/scripts/package" --help) || fail "scripts/package --help fails"
+grep -qF "usage: scripts/package DIR" <<<"$help" || fail "scripts/package --help: $help"
+
+for call in "setup --nonsense" "lint --nonsense" "test nonsense" "package" "package --nonsense"; do
   # shellcheck disable=SC2086  # a command and its arguments
   if output=$("$source_dir/scripts/"$call 2>&1); then
     fail "scripts/$call was accepted"
