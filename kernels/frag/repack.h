@@ -142,7 +142,7 @@ struct UnitBlock {
 
 // shared: a unit. grid: x = units (looped).
 template <DType T>
-KERNEL(unpack_frag, kRepackThreads)(RepackArgs a) {
+KERNEL_MIN_BLOCKS(unpack_frag, kRepackThreads, 8)(RepackArgs a) {
   constexpr int kElements = block_elements(T), kBytes = block_bytes(T), kWords = frag_shape(T).unit_bytes() / 16;
   constexpr int kRowBytes = kFragDepth / kElements * kBytes;  // of a unit's row
   auto* shared = shared_memory<u32x4>();

@@ -149,6 +149,7 @@ Status run_bench(CliContext& context, const BenchFlags& flags) {
   CUDABK_TRY(check_outputs(flags.outputs));
   CUDABK_ASSIGN(Device * device, context.device());
   CUDABK_ASSIGN(RunOptions options, to_run_options(flags, context, device->info()));
+  CUDABK_TRY(cases_of(flags, device->info(), nullptr));  // bad input is told before anything else
   CUDABK_ASSIGN(const Profile* profile, context.profile());
   CUDABK_ASSIGN(const std::vector<BenchCase> cases, cases_of(flags, device->info(), profile));
   if (flags.list) {
@@ -172,6 +173,7 @@ Status run_bench(CliContext& context, const BenchFlags& flags) {
 Status run_google(CliContext& context, const BenchFlags& flags, const std::vector<std::string>& google_flags) {
   CUDABK_ASSIGN(Device * device, context.device());
   CUDABK_ASSIGN(const RunOptions options, to_run_options(flags, context, device->info()));
+  CUDABK_TRY(cases_of(flags, device->info(), nullptr));  // bad input is told before anything else
   CUDABK_ASSIGN(const Profile* profile, context.profile());
   CUDABK_ASSIGN(const std::vector<BenchCase> cases, cases_of(flags, device->info(), profile));
   warn_of_stale_rules(context, *device, *profile, cases);

@@ -133,6 +133,7 @@ Status run_test(CliContext& context, const BenchFlags& flags, const std::string&
   CUDABK_TRY(check_outputs(flags.outputs));
   CUDABK_ASSIGN(Device * device, context.device());
   CUDABK_ASSIGN(const RunOptions run_options, to_run_options(flags, context, device->info()));
+  CUDABK_TRY(selected(flags, device->info(), nullptr));  // bad input is told before anything else
   CUDABK_ASSIGN(const Profile* profile, context.profile());
   CUDABK_ASSIGN(const std::vector<BenchCase> cases, selected(flags, device->info(), profile));
   if (flags.list) {
