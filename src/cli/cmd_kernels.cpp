@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <random>
 #include <thread>
 
 #include "bench/kernel_sweep.h"
@@ -22,6 +23,7 @@ struct KernelFlags {
   VariantSelection selection;
   int jobs = 0;  // 0: as many as cores
   bool strict = false;
+  std::string time_limit;
 };
 
 CompileOptions compile_options(const CliContext& context) {
@@ -101,7 +103,9 @@ std::string shortened(const std::string& text, int lines) {
 // Progress, one line per failed or spilling variant, and the totals.
 class BuildReport {
  public:
-  BuildReport(CliContext& context, size_t total) : context_(context), total_(total) {}
+  // limit_ns: after it only variants that profiles and defaults take are begun; 0: none.
+  BuildReport(CliContext& context, size_t total, double limit_ns)
+      : context_(context), total_(total), limit_ns_(limit_ns) {}
 
   bool add(const VariantResult& result) {
     ++done_;
@@ -123,41 +127,67 @@ class BuildReport {
                                  result.report.registers));
     }
     context_.show_progress(fmt::format("[{}/{}] {} {}", done_, total_, job.arch, job.variant.key.entry));
-    return !CliContext::interrupted();
+    return !CliContext::interrupted() && !(limit_ns_ > 0 && elapsed_ns() > limit_ns_ && !job.variant.shipped);
   }
 
   std::string summary(size_t archs) const {
-    const auto seconds = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start_).count();
     return fmt::format(
         "{} of {} variants for {} architecture{}: {} compiled, {} from the cache, {} not applicable, "
         "{} failed, {} with spills; {}\n",
         done_, total_, archs, archs == 1 ? "" : "s", count(VariantOutcome::kCompiled), count(VariantOutcome::kCached),
-        count(VariantOutcome::kNotApplicable), count(VariantOutcome::kFailed), spilling_, format_time_ns(seconds));
+        count(VariantOutcome::kNotApplicable), count(VariantOutcome::kFailed), spilling_, format_time_ns(elapsed_ns()));
   }
   size_t count(VariantOutcome outcome) const { return outcomes_[static_cast<size_t>(outcome)]; }
   size_t spilling_shipped() const { return spilling_shipped_; }
+  size_t left_out() const { return total_ - done_; }
 
  private:
+  double elapsed_ns() const {
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start_).count();
+  }
+
   CliContext& context_;
   size_t total_, done_ = 0, spilling_ = 0, spilling_shipped_ = 0;
   size_t outcomes_[4] = {};
+  double limit_ns_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
+
+// What profiles and defaults take comes first; the order of the others depends on the seed, so that runs which end at a
+// time limit do not always leave out the same ones.
+void order_for_time_limit(std::vector<VariantJob>& jobs, uint64_t seed) {
+  const auto others =
+      std::stable_partition(jobs.begin(), jobs.end(), [](const VariantJob& j) { return j.variant.shipped; });
+  std::shuffle(others, jobs.end(), std::mt19937_64(seed));
+}
 
 Status build_kernels(CliContext& context, const KernelFlags& flags) {
   std::vector<std::string> archs(std::begin(kArchitectures), std::end(kArchitectures));
   if (!flags.archs.empty()) {
     CUDABK_ASSIGN(archs, split_words(flags.archs));
   }
-  CUDABK_ASSIGN(const std::vector<VariantJob> jobs, select_jobs(archs, flags.selection));
+  CUDABK_ASSIGN(std::vector<VariantJob> jobs, select_jobs(archs, flags.selection));
+  double limit_ns = 0;
+  if (!flags.time_limit.empty()) {
+    Result<double> limit = parse_budget_s(flags.time_limit);
+    if (!limit.ok()) {
+      return std::move(limit).error().with_context("--time-limit");
+    }
+    limit_ns = *limit * 1e9;
+    order_for_time_limit(jobs, flags.selection.seed);
+  }
   KernelCompiler compiler(compile_options(context));
   const int threads = flags.jobs > 0 ? flags.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  BuildReport report(context, jobs.size());
+  BuildReport report(context, jobs.size(), limit_ns);
   CUDABK_TRY(build_variants(compiler, jobs, threads, [&](const VariantResult& result) { return report.add(result); }));
   context.show_progress("");
   context.print(report.summary(archs.size()));
   if (CliContext::interrupted()) {
     return Error{ErrorKind::kInterrupted, "interrupted; what was compiled is kept in the cache"};
+  }
+  if (report.left_out() > 0) {
+    context.print(fmt::format("{} variants were not reached in {}; without --time-limit all are\n", report.left_out(),
+                              flags.time_limit));
   }
   if (const size_t failed = report.count(VariantOutcome::kFailed); failed > 0) {
     return internal_error(fmt::format("{} variants do not compile", failed));
@@ -210,6 +240,8 @@ void add_kernels_command(CLI::App& app, CliContext& context) {
       ->check(CLI::PositiveNumber);
   build->add_flag("--strict", flags->strict,
                   "spilled registers of what a profile or a default configuration takes are a failure");
+  build->add_option("--time-limit", flags->time_limit,
+                    "e.g. 8m: then no more variants, except those that profiles and defaults take");
   add_filter_option(*build, *flags);
   build->footer(
       "Examples:\n  cudabk kernels build --arch sm_90a\n"
