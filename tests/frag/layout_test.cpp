@@ -292,34 +292,34 @@ constexpr double kBound = 1e-6;
 
 TEST_P(FragProduct, OneTwoAndFourColumns) {
   for (const int cols : {1, 2, 4}) {
+    const int warps = cols < 4 ? 8 : 6;
+    const std::string entry = kernel("frag_vector", std::to_string(cols) + ", " + std::to_string(warps) + ", 2");
+    const int shared = frag_vector_shared_bytes(warps);
     const Matrix w = random_weights(16, 256, kSeed);
-    const double one = error_of(w, cols, "frag/vector.h", kernel("frag_vector", std::to_string(cols) + ", 8, 2"), 16,
-                                cols, 8, frag_vector_shared_bytes(8));
-    EXPECT_LT(one, kBound) << cols << " columns, one unit";
-    const Matrix large = random_weights(33, 256 * 19, kSeed);  // each warp has two or three units
-    const double many = error_of(large, cols, "frag/vector.h", kernel("frag_vector", std::to_string(cols) + ", 8, 2"),
-                                 16, cols, 8, frag_vector_shared_bytes(8));
-    EXPECT_LT(many, kBound) << cols << " columns, 19 units";
+    EXPECT_LT(error_of(w, cols, "frag/vector.h", entry, 16, cols, warps, shared), kBound)
+        << cols << " columns, one unit";
+    const Matrix large = random_weights(33, 256 * 19, kSeed);  // each warp has several units
+    EXPECT_LT(error_of(large, cols, "frag/vector.h", entry, 16, cols, warps, shared), kBound) << cols << ", 19 units";
   }
 }
 
 TEST_P(FragProduct, EightColumnsAndMore) {
-  const std::string entry = kernel("frag_wide", "1, 8, 2");
+  const std::string entry = kernel("frag_wide", "1, 6, 2");
   for (const int64_t n : {8, 3, 17}) {
     const double one =
-        error_of(random_weights(16, 256, kSeed), n, "frag/wide.h", entry, 16, 8, 8, frag_wide_shared_bytes(8, 1));
+        error_of(random_weights(16, 256, kSeed), n, "frag/wide.h", entry, 16, 8, 6, frag_wide_shared_bytes(6, 1));
     EXPECT_LT(one, kBound) << n << " columns, one unit";
   }
   const double many =
-      error_of(random_weights(33, 256 * 19, kSeed), 9, "frag/wide.h", entry, 16, 8, 8, frag_wide_shared_bytes(8, 1));
+      error_of(random_weights(33, 256 * 19, kSeed), 9, "frag/wide.h", entry, 16, 8, 6, frag_wide_shared_bytes(6, 1));
   EXPECT_LT(many, kBound) << "19 units";
 }
 
 TEST_P(FragProduct, ColumnsOfAnySize) {
-  const std::string entry = kernel("frag_wide", "1, 8, 2");
+  const std::string entry = kernel("frag_wide", "1, 6, 2");
   for (const float scale : {1e-30F, 1e6F, 1e30F}) {
-    const double error = error_of(random_weights(16, 512, kSeed), 8, "frag/wide.h", entry, 16, 8, 8,
-                                  frag_wide_shared_bytes(8, 1), scale);
+    const double error = error_of(random_weights(16, 512, kSeed), 8, "frag/wide.h", entry, 16, 8, 6,
+                                  frag_wide_shared_bytes(6, 1), scale);
     EXPECT_LT(error, kBound) << "activations of " << scale;
   }
 }
