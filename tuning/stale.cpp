@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "backend/layouts.h"
 #include "backend/plan.h"
 #include "tuning/device_bench.h"
 
@@ -19,6 +20,7 @@ std::vector<ChoiceRecord> choices_of(const BenchCase& c, const DeviceInfo& devic
   if (!c.variant.family.empty() || !c.op->build(graph, c.params).ok()) {
     return {};
   }
+  choose_layouts(graph, device, options);
   Result<Plan> plan = make_plan(graph, device, options);
   return plan.ok() ? std::move(plan->choices) : std::vector<ChoiceRecord>{};
 }

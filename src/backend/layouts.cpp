@@ -13,6 +13,14 @@ bool is_written(const Graph& graph, const Tensor& leaf) {
                      [&](const Tensor* node) { return !is_view_op(*node) && &node->root() == &leaf; });
 }
 
+// Does an op with kernels for packed weights read it? A table of rows alone is faster raw.
+bool is_multiplied(const Graph& graph, const Tensor& leaf) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Tensor* node) {
+    const OpDef* op = op_of(*node);
+    return op != nullptr && !op->families().empty() && &node->src[0]->root() == &leaf;
+  });
+}
+
 template <class LayoutOf>
 void assign(Graph& graph, const DeviceInfo& device, LayoutOf layout_of) {
   for (const auto& t : graph.tensors()) {
@@ -28,6 +36,9 @@ void assign_wishes(Graph& graph, const DeviceInfo& device, const Profile& profil
   assign(graph, device, [&](const Tensor& t) {
     if (t.layout_wish != LayoutWish::kAuto) {
       return t.layout_wish == LayoutWish::kFrag ? WeightLayout::kFrag : WeightLayout::kRaw;
+    }
+    if (!is_multiplied(graph, t)) {
+      return WeightLayout::kRaw;
     }
     const bool frag = profile.layout_of(dtype_name(t.type)) == "frag";
     return frag != swapped ? WeightLayout::kFrag : WeightLayout::kRaw;

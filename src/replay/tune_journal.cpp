@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "backend/layouts.h"
 #include "core/units.h"
 #include "ops/op_def.h"
 #include "tuning/device_bench.h"
@@ -135,6 +136,7 @@ Status complete_shape(const OpDef& op, TuneJournal& journal, const std::string& 
                       RecordedShape& shape) {
   Graph graph;
   CUDABK_ASSIGN(const Tensor* t, op.build(graph, tune_case(key, at)));
+  choose_layouts(graph, journal.device, PlanOptions{.profile = &journal.base});
   shape.problem = op.problem(*t);
   Result<Choice> choice = choose(shape.problem, journal.device, journal.base.table(shape.problem), op.families());
   const Candidate picked = choice.ok() ? Candidate{choice->family, choice->config} : Candidate{};

@@ -12,6 +12,7 @@
 #include "ops/binary.h"
 #include "ops/copy.h"
 #include "ops/frag_weights.h"
+#include "ops/get_rows.h"
 #include "ops/mul_mat.h"
 #include "verify/verify.h"
 
@@ -52,6 +53,9 @@ class PackedTensors : public testing::Test {
   }
   static std::vector<std::byte> values_of(const Tensor& t, uint64_t seed = kSeed) {
     std::vector<std::byte> bytes(static_cast<size_t>(byte_size(t)));
+    if (t.type == DType::i32) {
+      return bytes;
+    }
     EXPECT_TRUE(fill_random({.type = t.type, .stddev = 0.1, .seed = tensor_seed(seed, t.id)}, bytes).ok());
     return bytes;
   }
@@ -68,6 +72,11 @@ class PackedTensors : public testing::Test {
   }
   Tensor* leaf(DType type, Shape ne, Usage usage = Usage::kWeights) {
     return *graph.leaf("t" + std::to_string(graph.tensors().size()), type, ne, usage);
+  }
+  Tensor* packed_leaf(DType type, Shape ne, Usage usage = Usage::kWeights) {
+    Tensor* t = leaf(type, ne, usage);
+    t->layout_wish = LayoutWish::kFrag;
+    return t;
   }
   int launches_named(std::string_view label) {
     const Result<Plan> made = make_plan(graph, device->info(), plan);
@@ -90,7 +99,7 @@ TEST_F(PackedTensors, ReadBackAndPartialWritesAreThoseOfRawMemory) {
   std::vector<Tensor*> all;
   for (const auto& [name, layout] : profile.layouts) {
     const DType type = parse_dtype(name).value();
-    all.push_back(leaf(type, {block_elements(type) == 32 ? 1056 : 768, 19, 2, 1}));
+    all.push_back(packed_leaf(type, {block_elements(type) == 32 ? 1056 : 768, 19, 2, 1}));
   }
   GraphBuffers buffers = filled();
   for (const Tensor* t : all) {
@@ -116,7 +125,7 @@ TEST_F(PackedTensors, ReadBackAndPartialWritesAreThoseOfRawMemory) {
 }
 
 TEST_F(PackedTensors, CopiesOfThemAndOfAnyViewReadRawValues) {
-  Tensor* w = leaf(DType::q4_K, {512, 40, 2, 1});
+  Tensor* w = packed_leaf(DType::q4_K, {512, 40, 2, 1});
   ASSERT_TRUE(cont(graph, w).ok());
   for (const int64_t offset : {w->nb[1] * 16, w->nb[1] * 3, w->nb[2] + 144}) {
     Tensor* view = *graph.view(w, {256, 1, 1, 1}, w->nb, offset);
@@ -124,6 +133,18 @@ TEST_F(PackedTensors, CopiesOfThemAndOfAnyViewReadRawValues) {
   }
   GraphBuffers buffers = filled();
   EXPECT_EQ(launches_named("unpack"), 1);  // shared by all of them
+  expect_right(buffers);
+}
+
+TEST_F(PackedTensors, RowsOfThemAreRawRows) {
+  Tensor* table = packed_leaf(DType::iq2_s, {512, 40, 1, 1});
+  Tensor* rows = leaf(DType::i32, {7, 1, 1, 1}, Usage::kCompute);
+  rows->index_limit = 40;
+  ASSERT_TRUE(get_rows(graph, table, rows).ok());
+  GraphBuffers buffers = filled();
+  const std::vector<int32_t> wanted = {39, 0, 16, 15, 17, 32, 31};
+  ASSERT_TRUE(buffers.upload(*rows, std::as_bytes(std::span(wanted))).ok());
+  EXPECT_EQ(launches_named("unpack"), 1);
   expect_right(buffers);
 }
 
@@ -165,14 +186,15 @@ TEST_F(PackedTensors, StayRawWhereTheyMust) {
     choose_layouts(graph, device->info(), plan);
     return t->layout;
   };
-  EXPECT_EQ(layout_of(leaf(DType::q4_K, {256, 16, 1, 1})), WeightLayout::kFrag);
-  EXPECT_EQ(layout_of(leaf(DType::q4_K, {256, 15, 1, 1})), WeightLayout::kRaw);                   // no strip
-  EXPECT_EQ(layout_of(leaf(DType::q4_K, {256, 16, 1, 1}, Usage::kCompute)), WeightLayout::kRaw);  // may change
-  EXPECT_EQ(layout_of(leaf(DType::f16, {256, 16, 1, 1})), WeightLayout::kRaw);                    // no such layout
+  EXPECT_EQ(layout_of(packed_leaf(DType::q4_K, {256, 16, 1, 1})), WeightLayout::kFrag);
+  EXPECT_EQ(layout_of(packed_leaf(DType::q4_K, {256, 15, 1, 1})), WeightLayout::kRaw);                   // no strip
+  EXPECT_EQ(layout_of(packed_leaf(DType::q4_K, {256, 16, 1, 1}, Usage::kCompute)), WeightLayout::kRaw);  // may change
+  EXPECT_EQ(layout_of(packed_leaf(DType::f16, {256, 16, 1, 1})), WeightLayout::kRaw);  // no such layout
+  EXPECT_EQ(layout_of(leaf(DType::q4_K, {256, 16, 1, 1})), WeightLayout::kRaw);        // no product reads it
   Tensor* wish = leaf(DType::q4_K, {256, 16, 1, 1});
   wish->layout_wish = LayoutWish::kRaw;
   EXPECT_EQ(layout_of(wish), WeightLayout::kRaw);
-  Tensor* written = leaf(DType::q4_K, {256, 16, 1, 1});
+  Tensor* written = packed_leaf(DType::q4_K, {256, 16, 1, 1});
   ASSERT_TRUE(cpy(graph, leaf(DType::q4_K, {256, 16, 1, 1}), written).ok());
   EXPECT_EQ(layout_of(written), WeightLayout::kRaw);
   DeviceInfo old = device->info();
