@@ -217,7 +217,7 @@ TEST(Cli, ARowsCommandReproducesIt) {
 TEST(Cli, InterruptKeepsWhatIsDone) {
   const std::string json = temporary("_interrupted.json");
   ProcessOptions options;
-  options.interrupt_when = "mmvq";  // the first row
+  options.interrupt_when = "frag_vector";  // the first row
   const ProcessResult r = run_cudabk({"bench", "mulmat", "-m", "64", "-k", "512", "-n", "1:400", "--json", json,
                                       "--max-samples", "3", "--max-time", "100ms"},
                                      options);
