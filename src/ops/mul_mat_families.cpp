@@ -96,8 +96,9 @@ Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d
   if (const Support s = frag_layout(p); !s) {
     return s;
   }
-  if (d.arch != "sm_90a") {
-    return Support::no(fmt::format("needs warp-group products (sm_90a), the device is {}", d.arch));
+  if (d.arch != "sm_90a" || d.emulated) {
+    return Support::no(fmt::format("needs warp-group products of an sm_90a GPU, the device is {}{}",
+                                   d.emulated ? "an emulated " : "", d.arch));
   }
   if (frag_tile_stages(frag_shape(weight_type(p)), c.at("cols"), c.at("groups"), d.max_shared_bytes) == 0) {
     return Support::no(fmt::format("two stages do not fit into {} bytes of shared memory", d.max_shared_bytes));
