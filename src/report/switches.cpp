@@ -1,4 +1,5 @@
 #include "report/switches.h"
+#include "backend/layouts.h"
 
 #include <fmt/format.h>
 
@@ -40,6 +41,7 @@ class TableChoice {
     if (!t.ok()) {
       return std::nullopt;
     }
+    choose_layouts(graph, *input_.device, PlanOptions{.profile = &*input_.profile});
     const Problem problem = (*op)->problem(**t);
     Result<Choice> choice = choose(problem, *input_.device, input_.profile->table(problem), (*op)->families());
     return choice.ok() ? std::optional(std::move(choice).value()) : std::nullopt;

@@ -87,16 +87,18 @@ TEST(Report, AProfileThatReproducesTheChoicesGivesExactSwitchPoints) {
   families.by_op["mul_mat"] = (*op)->families();
   Profile profile;
   Rule few, many;
-  few.use = (*op)->families()[0].name;
+  const Family* family = find_family((*op)->families(), "mmvq");
+  ASSERT_NE(family, nullptr);
+  few.use = family->name;
   few.when = {{"n", {1, 21}}};
-  many.use = (*op)->families()[0].name;
+  many.use = family->name;
   const ConfigParam* param = nullptr;
-  for (const ConfigParam& p : (*op)->families()[0].params) {
+  for (const ConfigParam& p : family->params) {
     param = p.values.size() > 1 ? &p : param;
   }
   ASSERT_NE(param, nullptr);
-  few.config = complete_config((*op)->families()[0], {{param->name, param->values.front()}});
-  many.config = complete_config((*op)->families()[0], {{param->name, param->values.back()}});
+  few.config = complete_config(*family, {{param->name, param->values.front()}});
+  many.config = complete_config(*family, {{param->name, param->values.back()}});
   profile.tables["mul_mat"]["q4_K"].rules = {few, many};
   input.profile = profile;
   RunResult run = report_run();
