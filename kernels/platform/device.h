@@ -3,9 +3,9 @@
 #pragma once
 
 #include "platform/device_async.h"
+#include "platform/device_bulk.h"
 #include "platform/device_convert.h"
 #include "platform/device_memory.h"
-#include "platform/device_bulk.h"
 #include "platform/device_mma.h"
 #include "platform/device_wgmma.h"
 

@@ -1,5 +1,4 @@
 #include "report/switches.h"
-#include "backend/layouts.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "backend/layouts.h"
 #include "core/units.h"
 #include "dispatch/problem.h"
 #include "ops/op_def.h"
