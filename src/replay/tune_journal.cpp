@@ -136,7 +136,11 @@ Status complete_shape(const OpDef& op, TuneJournal& journal, const std::string& 
                       RecordedShape& shape) {
   Graph graph;
   CUDABK_ASSIGN(const Tensor* t, op.build(graph, tune_case(key, at)));
-  choose_layouts(graph, journal.device, PlanOptions{.profile = &journal.base});
+  // Weights as they lay in that run: such that what it compared with could run.
+  choose_layouts(
+      graph, journal.device,
+      PlanOptions{
+          .profile = &journal.base, .forced_family = shape.fallback.family, .forced_config = shape.fallback.config});
   shape.problem = op.problem(*t);
   Result<Choice> choice = choose(shape.problem, journal.device, journal.base.table(shape.problem), op.families());
   const Candidate picked = choice.ok() ? Candidate{choice->family, choice->config} : Candidate{};
