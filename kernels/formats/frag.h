@@ -6,13 +6,17 @@
 // 1024 and the zero point (columns.h), the scale divides by the factor.
 //
 // Positions of a code in the lane's words, lowest bit; the odd element is 16 bits higher:
-//   4 bits   word j, bit 8p + 4h                      1 high bit on 4   word 0, bit b + 4h, b of place 2j + p
-//   2 bits   word j / 2, bit 8p + 4 (j % 2) + 2h      2 high bits on 4  word j / 2, bit 2 b + 4h, b of place 2(j % 2) +
-//   p 8 bits   word 2j + h, bit 8p                      1 high bit on 2   word 0, bit b + 4 (j % 2) + 2h, place j / 2 *
-//   2 + p tables   word j, nibble 4h + p + 2o, o = 1 for the odd element
+// * 4 bits: word j, bit 8p + 4h
+// * 2 bits: word j / 2, bit 8p + 4 (j % 2) + 2h
+// * 8 bits: word 2j + h, bit 8p
+// * table numbers: word j, nibble 4h + p + 2o, o = 1 for the odd element
+// * 1 high bit on 4: word 0, bit b + 4h, b where place 2j + p begins
+// * 2 high bits on 4: word j / 2, bit b + 4h, b where place 2 (j % 2) + p begins
+// * 1 high bit on 2: word 0, bit b + 4 (j % 2) + 2h, b where place j / 2 * 2 + p begins
 // The place of a high bit is chosen such that one shift brings it above the low bits of both rows.
 #pragma once
 
+#include "formats/codebooks.h"
 #include "formats/format.h"
 #include "formats/frag_place.h"
 
@@ -23,11 +27,22 @@ constexpr uint32_t kF16Magic = 0x64006400u;  // 1024, 1024
 // The tables as bytes, 128 added. Four entries per word.
 struct FragTable {
   uint32_t words[4];
+  constexpr void set(int i, int value) { words[i / 4] |= static_cast<uint32_t>(value + 128) << (i % 4 * 8); }
 };
-constexpr FragTable frag_table_of(const int (&v)[16]) {
+template <int N>
+constexpr FragTable frag_table_of(const Levels<N>& levels) {
   FragTable t{};
-  for (int i = 0; i < 16; ++i) {
-    t.words[i / 4] |= static_cast<uint32_t>(v[i] + 128) << (i % 4 * 8);
+  for (int i = 0; i < N; ++i) {
+    t.set(i, levels[i]);
+  }
+  return t;
+}
+// Level, then the same with a sign.
+template <int N>
+constexpr FragTable signed_table_of(const Levels<N>& levels) {
+  FragTable t = frag_table_of(levels);
+  for (int i = 0; i < N; ++i) {
+    t.set(N + i, -levels[i]);
   }
   return t;
 }
@@ -35,18 +50,18 @@ constexpr FragTable frag_table(DType type) {
   switch (type) {
     case DType::iq4_nl:
     case DType::iq4_xs:
-      return frag_table_of({-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113});
-    case DType::mxfp4:  // twice the e2m1 values
-      return frag_table_of({0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12});
-    case DType::iq3_xxs:  // index, then sign
-      return frag_table_of({4, 12, 20, 28, 36, 44, 52, 62, -4, -12, -20, -28, -36, -44, -52, -62});
+      return frag_table_of(iq4nl_levels());
+    case DType::mxfp4:
+      return frag_table_of(fp4_levels());
+    case DType::iq3_xxs:
+      return signed_table_of(iq3xxs_levels());
     case DType::iq2_xxs:
     case DType::iq2_xs:
     case DType::iq2_s:
-      return frag_table_of({8, 25, 43, 0, -8, -25, -43, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+      return signed_table_of(iq2_levels());
     case DType::iq1_s:  // 8 (grid + delta): delta = 1/8, then -1/8
     case DType::iq1_m:
-      return frag_table_of({-7, 1, 9, 0, -9, -1, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+      return frag_table_of(Levels<8>{{-7, 1, 9, 0, -9, -1, 7, 0}});
     default:
       return {};
   }

@@ -48,6 +48,20 @@ uint32_t octet_signs(const V& v, int octet, int bit) {
 // Scales 2s + 1 with 128 added.
 constexpr uint32_t odd_entry(uint32_t s) { return 129 + 2 * s; }
 constexpr uint32_t odd_scale(uint32_t entry) { return (entry - 129) / 2; }
+// Scales of groups 2i and 2i + 1 as nibbles of a byte.
+template <class V>
+uint32_t odd_scale_pair(const V& v, int i) {
+  return odd_scale(v.entry(2 * i)) | odd_scale(v.entry(2 * i + 1)) << 4;
+}
+// A scale in the highest four bits, below it seven signs of each octet of the group of 32; the eighth is their parity.
+template <class V>
+uint32_t scale_and_signs(const V& v, int group, int sign_bit) {
+  uint32_t word = odd_scale(v.entry(group)) << 28;
+  for (int octet = 0; octet < 4; ++octet) {
+    word |= (octet_signs(v, 4 * group + octet, sign_bit) & 127) << (7 * octet);
+  }
+  return word;
+}
 
 // ---- iq2: code = level + 4 * sign ----
 
@@ -74,11 +88,7 @@ requires(T == DType::iq2_xxs) struct RawBlock<T> {
     if (p < 4) {
       return entry_number(kGrid, octet_levels(v, 4 * group + p));
     }
-    uint32_t word = odd_scale(v.entry(group)) << 28;
-    for (int octet = 0; octet < 4; ++octet) {
-      word |= (octet_signs(v, 4 * group + octet, 2) & 127) << (7 * octet);
-    }
-    return word >> (8 * (p - 4));
+    return scale_and_signs(v, group, 2) >> (8 * (p - 4));
   }
 };
 
@@ -104,7 +114,7 @@ requires(T == DType::iq2_xs) struct RawBlock<T> {
       const uint32_t field = entry_number(kGrid, octet_levels(v, octet)) | (octet_signs(v, octet, 2) & 127) << 9;
       return field >> (8 * (i % 2));
     }
-    return odd_scale(v.entry(2 * (i - 66))) | odd_scale(v.entry(2 * (i - 66) + 1)) << 4;
+    return odd_scale_pair(v, i - 66);
   }
 };
 
@@ -139,7 +149,7 @@ requires(T == DType::iq2_s) struct RawBlock<T> {
       }
       return bits;
     }
-    return odd_scale(v.entry(2 * (i - 74))) | odd_scale(v.entry(2 * (i - 74) + 1)) << 4;
+    return odd_scale_pair(v, i - 74);
   }
 };
 
@@ -174,12 +184,7 @@ requires(T == DType::iq3_xxs) struct RawBlock<T> {  // code = level + 8 * sign
     if (i < 66) {
       return entry_number(kGrid, quad_levels(v, i - 2, [](uint32_t code) { return code & 7; }));
     }
-    const int group = (i - 66) / 4;
-    uint32_t word = odd_scale(v.entry(group)) << 28;
-    for (int octet = 0; octet < 4; ++octet) {
-      word |= (octet_signs(v, 4 * group + octet, 3) & 127) << (7 * octet);
-    }
-    return word >> (8 * ((i - 66) % 4));
+    return scale_and_signs(v, (i - 66) / 4, 3) >> (8 * ((i - 66) % 4));
   }
 };
 
@@ -219,7 +224,7 @@ requires(T == DType::iq3_s) struct RawBlock<T> {  // levels 1, 3 .. 15 with sign
     if (i < 106) {
       return octet_signs(v, i - 74, 3) ^ 255;
     }
-    return odd_scale(v.entry(2 * (i - 106))) | odd_scale(v.entry(2 * (i - 106) + 1)) << 4;
+    return odd_scale_pair(v, i - 106);
   }
 };
 

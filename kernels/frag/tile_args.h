@@ -20,8 +20,8 @@ struct PackTilesArgs {
 
 struct FragTileArgs {
   const uint8_t* weights;  // [A3][A2][strips][units][unit bytes]; strides of A2 and A3 below
-  const uint8_t*
-      row_factor;    // f32 [A3][A2][strips * 16]: a power of two per row that brings its values into f16's range
+  // f32 [A3][A2][strips * 16]: a power of two per row that brings its values into f16's range.
+  const uint8_t* row_factor;
   const uint8_t* x;  // PackTilesArgs::tiles
   const float* x_scale;
   float* dst;             // [m, n, batch] dense; with splits > 1: partial sums [splits][batch][n][m]

@@ -14,12 +14,6 @@ __forceinline__ T* shared_memory() {
 // Address in the shared window, as PTX instructions take it.
 __forceinline__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
-// The same address, of which the compiler no longer knows how it came about: it keeps it instead of computing it again.
-__forceinline__ const uint8_t* opaque(const uint8_t* p) {
-  asm("" : "+l"(p));
-  return p;
-}
-
 // One overload per access width. The loads are volatile so that none moves above wait_for_previous_kernel().
 namespace detail {
 
