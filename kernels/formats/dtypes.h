@@ -60,6 +60,8 @@ constexpr const DTypeTraits& dtype_traits(DType type) {
 constexpr int block_elements(DType type) { return dtype_traits(type).block_elements; }
 constexpr int block_bytes(DType type) { return dtype_traits(type).block_bytes; }
 constexpr bool is_quantized(DType type) { return block_elements(type) > 1; }
+// The floats that kernels take; f64 is none of them.
+constexpr bool is_float(DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; }
 
 static_assert(block_bytes(DType::q4_K) == 144 && block_bytes(DType::q2_0) == 18 && kDTypeCount == 35);
 

@@ -20,11 +20,7 @@ constexpr std::string_view kCpy = "cpy";
 constexpr std::string_view kCont = "cont";
 constexpr std::array<std::string_view, 4> kDstAxes = {"cols-dst", "rows-dst", "dim2-dst", "dim3-dst"};
 
-bool moves_with_strides(DType type) {
-  return type == DType::f32 || type == DType::f16 || type == DType::bf16 || type == DType::i32;
-}
-
-bool is_float(DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; }
+bool moves_with_strides(DType type) { return is_float(type) || type == DType::i32; }
 
 bool converts(DType from, DType to) {
   return (is_float(from) && is_float(to)) || (from == DType::f32 && to == DType::i32) ||

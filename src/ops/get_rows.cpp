@@ -14,10 +14,7 @@ namespace {
 
 constexpr std::string_view kName = "get_rows";
 
-bool is_table_type(DType type) {
-  return type == DType::f32 || type == DType::f16 || type == DType::bf16 || type == DType::i32 ||
-         has_device_format(type);
-}
+bool is_table_type(DType type) { return is_float(type) || type == DType::i32 || has_device_format(type); }
 
 std::vector<std::string> table_types() {
   std::vector<std::string> names;

@@ -13,7 +13,7 @@
 namespace cudabk {
 namespace {
 
-bool is_weight_type(DType t) { return t == DType::f32 || t == DType::f16 || t == DType::bf16 || has_device_format(t); }
+bool is_weight_type(DType t) { return is_float(t) || has_device_format(t); }
 
 class MulMat final : public OpDef {
  public:

@@ -12,8 +12,6 @@
 namespace cudabk {
 namespace {
 
-bool is_float_weight(DType t) { return t == DType::f32 || t == DType::f16 || t == DType::bf16; }
-
 DType weight_type(const Problem& p) {
   const auto type = parse_dtype(p.key);
   return type.ok() ? *type : DType::i8;  // i8 has no family
@@ -24,12 +22,12 @@ Support quantized_weights(const Problem& p) {
   return has_device_format(t) ? Support{} : Support::no(fmt::format("{} is not a quantized type with a kernel", p.key));
 }
 Support float_weights(const Problem& p) {
-  return is_float_weight(weight_type(p)) ? Support{} : Support::no(fmt::format("{} weights are not floats", p.key));
+  return is_float(weight_type(p)) ? Support{} : Support::no(fmt::format("{} weights are not floats", p.key));
 }
 
-// Raw kernels read blocks; dequantize reads both.
-Support raw_layout(const Problem& p) {
-  return p.dim("frag") == 0 ? Support{} : Support::no("the weights are in the frag layout");
+// For the kernels that read raw blocks; dequantize reads both layouts.
+Support raw_quantized_weights(const Problem& p) {
+  return p.dim("frag") == 0 ? quantized_weights(p) : Support::no("the weights are in the frag layout");
 }
 Support frag_layout(const Problem& p) {
   if (p.dim("frag") == 0) {
@@ -58,17 +56,11 @@ Support tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   return {};
 }
 
-Support mmvq_can_run(const Problem& p, const Config&, const DeviceInfo&) {
-  const Support s = raw_layout(p);
-  return s ? quantized_weights(p) : s;
-}
+Support mmvq_can_run(const Problem& p, const Config&, const DeviceInfo&) { return raw_quantized_weights(p); }
 Support mmvf_can_run(const Problem& p, const Config&, const DeviceInfo&) { return float_weights(p); }
 
 Support mmq_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
-  Support s = raw_layout(p);
-  if (s) {
-    s = quantized_weights(p);
-  }
+  const Support s = raw_quantized_weights(p);
   return s ? tile_can_run(p, c, d) : s;
 }
 Support mmf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {

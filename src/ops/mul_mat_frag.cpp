@@ -29,15 +29,9 @@ BufferRef pack_columns(const Tensor& x, FragShape s, LowerContext& ctx, Launches
       {"frag/columns.h", fmt::format("pack_units<{}, {}>", s.group, vector)},
       {static_cast<uint32_t>((units + kPackWarps - 1) / kPackWarps), grid_extent(n), grid_extent(batch)},
       {kPackWarps * 32});
-  call.args.nb1 = x.nb[1];
-  call.args.nb2 = x.nb[2];
-  call.args.nb3 = x.nb[3];
-  call.args.n = static_cast<int32_t>(n);
-  call.args.b2 = static_cast<int32_t>(x.ne[2]);
+  set_activations(call, x, ctx);
   call.args.batch = static_cast<int32_t>(batch);
-  call.args.k = static_cast<int32_t>(x.ne[0]);
   std::copy(zero, zero + 4, call.args.zero);
-  call.bind(call.args.x, ctx.data(x));
   call.bind(call.args.units, memory.ref);
   call.work().programmatic = true;
   launches.push_back(call.launch("pack_units"));
@@ -47,17 +41,10 @@ BufferRef pack_columns(const Tensor& x, FragShape s, LowerContext& ctx, Launches
 Launches lower_frag(const Product& p, KernelKey key, Dim3 grid, int warps, int shared, LowerContext& ctx) {
   Launches launches;
   const Tensor& w = p.weights;
-  const FragView view = *frag_view(w);  // the families apply to nothing else
   const std::string label = fmt::format("{} {}", p.choice.family, dtype_name(w.type));
   const BufferRef x = pack_columns(p.x, frag_shape(w.type), ctx, launches);
   KernelCall<FragArgs> call(std::move(key), grid, {static_cast<uint32_t>(warps * 32)}, static_cast<uint32_t>(shared));
-  call.args.batch = p.batch_args();
-  call.args.stride2 = view.stride2;
-  call.args.stride3 = view.stride3;
-  call.args.m = static_cast<int32_t>(p.m());
-  call.args.n = static_cast<int32_t>(p.n());
-  call.args.units = view.units;
-  call.bind(call.args.weights, ctx.stored(w.root()) + view.offset);
+  set_frag_weights(call, p, *frag_view(w), ctx);  // the families apply to nothing else
   call.bind(call.args.x, x);
   call.bind(call.args.dst, ctx.data(p.dst));
   set_epilogue(call, p, ctx);

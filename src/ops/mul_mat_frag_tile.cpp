@@ -29,14 +29,8 @@ PackedTiles pack_tiles(const Tensor& x, LowerContext& ctx, Launches& launches) {
   }
   KernelCall<PackTilesArgs> call({"frag/tile_columns.h", fmt::format("pack_tiles<{}>", rows_aligned(x, 16))},
                                  {static_cast<uint32_t>(n), grid_extent(batch)}, {kPackThreads}, 64);
-  call.args.nb1 = x.nb[1];
-  call.args.nb2 = x.nb[2];
-  call.args.nb3 = x.nb[3];
-  call.args.n = static_cast<int32_t>(n);
-  call.args.b2 = static_cast<int32_t>(x.ne[2]);
+  set_activations(call, x, ctx);
   call.args.batch = static_cast<int32_t>(batch);
-  call.args.k = static_cast<int32_t>(x.ne[0]);
-  call.bind(call.args.x, ctx.data(x));
   call.bind(call.args.tiles, result.tiles);
   call.bind(call.args.scale, result.scale);
   call.work().programmatic = true;
@@ -62,16 +56,10 @@ Launches lower_frag_tile(const Product& p, LowerContext& ctx) {
       {"frag/tile.h", fmt::format("frag_tile<{}, {}, {}, {}>", type_text(w.type), cols, groups, stages)}, grid,
       {static_cast<uint32_t>(groups * 128 + 32)},
       static_cast<uint32_t>(frag_tile_shared_bytes(shape, cols, groups, stages)));
-  call.args.batch = p.batch_args();
-  call.args.stride2 = view.stride2;
-  call.args.stride3 = view.stride3;
+  set_frag_weights(call, p, view, ctx);
   call.args.factor_stride2 = view.factor_stride2;
   call.args.factor_stride3 = view.factor_stride3;
-  call.args.m = static_cast<int32_t>(p.m());
-  call.args.n = static_cast<int32_t>(p.n());
-  call.args.units = view.units;
   call.args.splits = splits;
-  call.bind(call.args.weights, ctx.stored(w.root()) + view.offset);
   call.bind(call.args.row_factor, ctx.stored(w.root()) + view.factor_offset);
   call.bind(call.args.x, x.tiles);
   call.bind(call.args.x_scale, x.scale);

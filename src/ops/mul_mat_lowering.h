@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mmvq/args.h"
+#include "ops/frag_weights.h"
 #include "ops/mul_mat.h"
 #include "ops/op_def.h"
 
@@ -77,6 +78,31 @@ void set_weights(KernelCall<Args>& call, const Product& p, LowerContext& ctx) {
   call.args.n = static_cast<int32_t>(p.n());
   call.args.k = static_cast<int32_t>(p.k());
   call.bind(call.args.weights, ctx.data(p.weights));
+}
+
+// The same of weights in the `frag` layout, read in place; `view` is theirs.
+template <class Args>
+void set_frag_weights(KernelCall<Args>& call, const Product& p, const FragView& view, LowerContext& ctx) {
+  call.args.batch = p.batch_args();
+  call.args.stride2 = view.stride2;
+  call.args.stride3 = view.stride3;
+  call.args.m = static_cast<int32_t>(p.m());
+  call.args.n = static_cast<int32_t>(p.n());
+  call.args.units = view.units;
+  call.bind(call.args.weights, ctx.stored(p.weights.root()) + view.offset);
+}
+
+// Strides and extents of the activations in the arguments of a kernel that converts them; binds them.
+template <class Args>
+void set_activations(KernelCall<Args>& call, const Tensor& x, LowerContext& ctx) {
+  Args& a = call.args;
+  a.nb1 = x.nb[1];
+  a.nb2 = x.nb[2];
+  a.nb3 = x.nb[3];
+  a.n = static_cast<decltype(a.n)>(x.ne[1]);
+  a.b2 = static_cast<decltype(a.b2)>(x.ne[2]);
+  a.k = static_cast<decltype(a.k)>(x.ne[0]);
+  call.bind(a.x, ctx.data(x));
 }
 
 // The activations as dense [rows][k_padded] of `to` in scratch shared over the plan; adds the converting launch at

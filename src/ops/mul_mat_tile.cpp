@@ -60,15 +60,9 @@ ConvertedRows convert_activations(const Tensor& x, DType to, int64_t k_padded, L
   KernelCall<ConvertArgs> call(
       {"convert/convert.h", fmt::format("convert_rows<{}, {}, {}>", type_text(x.type), type_text(to), vector)},
       {static_cast<uint32_t>(std::min<int64_t>(rows, 1 << 20))}, {256}, 32);
-  call.args.nb1 = x.nb[1];
-  call.args.nb2 = x.nb[2];
-  call.args.nb3 = x.nb[3];
-  call.args.n = x.ne[1];
-  call.args.b2 = x.ne[2];
+  set_activations(call, x, ctx);
   call.args.rows = rows;
-  call.args.k = static_cast<int32_t>(x.ne[0]);
   call.args.k_padded = static_cast<int32_t>(k_padded);
-  call.bind(call.args.x, ctx.data(x));
   call.bind(call.args.dst, result.data);
   if (to == DType::f16) {
     call.bind(call.args.scale, result.scale);

@@ -46,8 +46,8 @@ QuantizedRows quantize_activations(const Tensor& x, DType weights, LowerContext&
   KernelCall<QuantizeArgs> call(
       {"quantize/quantize.h", fmt::format("quantize<{}, {}>", type_text(weights), rows_aligned(x, 16))}, grid,
       {kQuantizeElementsPerBlock / 4});
-  call.args = {nullptr, nullptr, nullptr, x.nb[1], x.nb[2], x.nb[3], x.ne[1], x.ne[2], rows, static_cast<int32_t>(k)};
-  call.bind(call.args.x, ctx.data(x));
+  set_activations(call, x, ctx);
+  call.args.rows = rows;
   call.bind(call.args.codes, result.codes);
   call.bind(call.args.scales, result.scales);
   call.work().programmatic = true;

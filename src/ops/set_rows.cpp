@@ -11,9 +11,7 @@ namespace {
 
 constexpr std::string_view kName = "set_rows";
 
-bool is_table_type(DType type) {
-  return type == DType::f32 || type == DType::f16 || type == DType::bf16 || has_device_encoder(type);
-}
+bool is_table_type(DType type) { return is_float(type) || has_device_encoder(type); }
 
 std::vector<std::string> table_types() {
   std::vector<std::string> names;

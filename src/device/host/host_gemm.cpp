@@ -124,8 +124,7 @@ void run_block(const GemmCall& call, const Operands& op, int64_t i0, int64_t j0,
 }
 
 Status check(const GemmCall& call) {
-  const bool types = (call.type_ab == DType::f32 || call.type_ab == DType::f16 || call.type_ab == DType::bf16) &&
-                     (call.type_c == DType::f32 || call.type_c == call.type_ab);
+  const bool types = is_float(call.type_ab) && (call.type_c == DType::f32 || call.type_c == call.type_ab);
   if (!types) {
     return invalid(fmt::format("gemm: operands {} with result {} are not offered", dtype_traits(call.type_ab).name,
                                dtype_traits(call.type_c).name));
