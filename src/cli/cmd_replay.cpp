@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/gate_options.h"
+#include "cli/outputs.h"
 #include "core/file.h"
 #include "core/units.h"
 #include "measure/sampler.h"
@@ -200,6 +201,7 @@ Status replay_journal(CliContext& context, const ReplayFlags& flags, const std::
 }
 
 Status run(CliContext& context, const ReplayFlags& flags) {
+  CUDABK_TRY(check_files({flags.json, flags.write}, {flags.file, flags.baseline}));
   std::error_code ec;
   if (std::filesystem::is_regular_file(flags.file, ec)) {
     CUDABK_ASSIGN(const std::string text, read_file(flags.file));

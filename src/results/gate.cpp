@@ -159,6 +159,8 @@ std::string_view GateVerdict::name() const {
       return "nothing to compare";
     case kExitWrongOutput:
       return "wrong output";
+    case kExitInterrupted:
+      return "interrupted";
     default:
       return "error";
   }
@@ -199,6 +201,11 @@ GateVerdict decide(Comparison comparison, const GateOptions& options) {
 
 GateVerdict refuse(const Error& error, std::string code, const GateOptions& options) {
   return {{}, {{exit_status_of(error.kind), std::move(code), error.message}}, options, CUDABK_VERSION};
+}
+
+void add_error(GateVerdict& verdict, const Error& error, std::string code) {
+  verdict.findings.push_back({exit_status_of(error.kind), std::move(code), error.message});
+  order_findings(verdict.findings);
 }
 
 std::string summary_line(const GateVerdict& verdict) {

@@ -18,6 +18,7 @@ struct Thresholds::Rule {
 namespace {
 
 constexpr double kLargestLimit = 10;
+constexpr size_t kMaxRuleBytes = 1000;  // compiling a regular expression recurses once per bracket
 constexpr std::string_view kBlanks = " \t\r";
 
 std::string_view trimmed(std::string_view line) {
@@ -38,6 +39,9 @@ Status Thresholds::add_rules(std::string_view text, std::string_view name) {
       continue;
     }
     const std::string where = fmt::format("{}:{}", name, line_number);
+    if (line.size() > kMaxRuleBytes) {
+      return invalid(fmt::format("{}: {} bytes are too many for a rule", where, line.size()));
+    }
     const size_t blank = line.find_last_of(kBlanks);
     if (blank == std::string_view::npos) {
       return invalid(fmt::format("{}: expected REGEX LIMIT, found '{}'", where, line));
