@@ -78,6 +78,20 @@ Result<GateOptions> to_gate_options(const Flags& flags) {
   return options;
 }
 
+// What gate itself needs to be told by `bench`.
+Status check_bench_arguments(const std::vector<std::string>& arguments) {
+  for (const std::string& word : arguments) {
+    const std::string name = word.substr(0, word.find('='));
+    for (const char* own : {"--json", "--list", "--help", "-h"}) {
+      if (name == own) {
+        return invalid(
+            fmt::format("{} cannot stand after --: gate reads what bench measures; --keep DIR keeps it", name));
+      }
+    }
+  }
+  return success();
+}
+
 Status check_flags(const Flags& flags) {
   const bool measures = flags.control || !flags.old_binary.empty();
   if (measures && (!flags.baseline.empty() || !flags.candidate.empty())) {
@@ -89,7 +103,7 @@ Status check_flags(const Flags& flags) {
   if (!measures && !flags.bench_arguments.empty()) {
     return invalid(fmt::format("'{}': what to measure is only for --ab and --control", flags.bench_arguments.front()));
   }
-  return success();
+  return check_bench_arguments(flags.bench_arguments);
 }
 
 // Before anything else, and without a verdict: where there is none to be written, or nothing must be overwritten.
@@ -155,6 +169,9 @@ AbPlan make_plan(CliContext& context, const Flags& flags, const fs::path& folder
   }
   if (context.device_name != "auto") {
     arguments.insert(arguments.end(), {"--device", context.device_name});
+  }
+  if (!context.profile_file.empty()) {
+    arguments.insert(arguments.end(), {"--profile", context.profile_file});
   }
   arguments.emplace_back("--no-limits");
   plan.old_build.arguments = plan.present_build.arguments = arguments;

@@ -102,6 +102,23 @@ Result<int> run_program(const std::vector<std::string>& words, const fs::path& l
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// A status that `bench` cannot have had is that of another program, or of one that was not asked to measure.
+ErrorKind kind_without_result(int status) {
+  constexpr int kSignal = 128;
+  return status > kSignal || status == kExitInternal || (status >= kExitUnusable && status <= kExitUnfit)
+             ? kind_of_exit(status)
+             : ErrorKind::kInvalid;
+}
+
+std::string why_no_result(const fs::path& binary, int status, const fs::path& log) {
+  std::string line = last_line(log);
+  if (line.rfind("error: ", 0) == 0) {
+    line.erase(0, 7);
+  }
+  return fmt::format("{} bench ended with status {} and without a result: {}", binary.string(), status,
+                     line.empty() ? "it said nothing" : line);
+}
+
 Error interrupted_while_measuring() { return {ErrorKind::kInterrupted, "interrupted while measuring"}; }
 
 std::string regex_escaped(const std::string& text) {
@@ -144,12 +161,7 @@ Result<ResultFile> run_bench(const BenchProcess& process, const fs::path& json, 
     return interrupted_while_measuring();
   }
   if (!fs::exists(json, ec)) {
-    std::string line = last_line(log);
-    if (line.rfind("error: ", 0) == 0) {
-      line.erase(0, 7);
-    }
-    return Error{kind_of_exit(status), fmt::format("{} bench ended with status {}: {}", process.binary.string(), status,
-                                                   line.empty() ? "it said nothing" : line)};
+    return Error{kind_without_result(status), why_no_result(process.binary, status, log)};
   }
   return load_result(json);
 }

@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "core/file.h"
+#include "core/pattern.h"
 #include "measure/sampler.h"
 
 namespace cudabk {
@@ -18,7 +19,6 @@ struct Thresholds::Rule {
 namespace {
 
 constexpr double kLargestLimit = 10;
-constexpr size_t kMaxRuleBytes = 1000;  // compiling a regular expression recurses once per bracket
 constexpr std::string_view kBlanks = " \t\r";
 
 std::string_view trimmed(std::string_view line) {
@@ -39,9 +39,6 @@ Status Thresholds::add_rules(std::string_view text, std::string_view name) {
       continue;
     }
     const std::string where = fmt::format("{}:{}", name, line_number);
-    if (line.size() > kMaxRuleBytes) {
-      return invalid(fmt::format("{}: {} bytes are too many for a rule", where, line.size()));
-    }
     const size_t blank = line.find_last_of(kBlanks);
     if (blank == std::string_view::npos) {
       return invalid(fmt::format("{}: expected REGEX LIMIT, found '{}'", where, line));
@@ -50,16 +47,11 @@ Status Thresholds::add_rules(std::string_view text, std::string_view name) {
     if (!limit.ok()) {
       return std::move(limit).error().with_context(where);
     }
-    const std::string expression(trimmed(line.substr(0, blank)));
-    auto rule = std::make_shared<Rule>();
-    rule->text = std::string(line);
-    rule->limit = *limit;
-    try {
-      rule->expression = std::regex(expression, std::regex::ECMAScript | std::regex::optimize);
-    } catch (const std::regex_error& e) {
-      return invalid(fmt::format("{}: '{}' is no regular expression: {}", where, expression, e.what()));
+    auto expression = compile_pattern(std::string(trimmed(line.substr(0, blank))));
+    if (!expression.ok()) {
+      return std::move(expression).error().with_context(where);
     }
-    rules_.push_back(std::move(rule));
+    rules_.push_back(std::make_shared<Rule>(Rule{std::string(line), std::move(expression).value(), *limit}));
   }
   return success();
 }
