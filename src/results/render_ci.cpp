@@ -31,22 +31,19 @@ std::string markdown_rows(const std::vector<const CaseComparison*>& rows) {
   return text;
 }
 
-std::string escaped(const std::string& text, bool property) {
+// Line breaks stay line breaks in GitHub's display; everything else that is no text is replaced.
+std::string escaped(std::string_view text, bool property) {
   std::string out;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '%':
-        out += "%25";
-        break;
-      case ':':
-        out += property ? "%3A" : ":";
-        break;
-      case ',':
-        out += property ? "%2C" : ",";
-        break;
-      default:
-        out += c;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of("\r\n"), text.size());
+    for (const char c : printable(text.substr(0, end))) {
+      const bool special = c == '%' || (property && (c == ':' || c == ','));
+      out += special ? fmt::format("%{:02X}", static_cast<unsigned>(c)) : std::string(1, c);
     }
+    if (end < text.size()) {
+      out += text[end] == '\n' ? "%0A" : "%0D";
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
 }
