@@ -50,7 +50,11 @@ function bytes(value) {
 }
 
 const percent = (fraction, digits = 0) => isNumber(fraction) ? (100 * fraction).toFixed(digits) + " %" : "–";
-const signed = (fraction) => isNumber(fraction) ? (fraction >= 0 ? "+" : "−") + Math.abs(100 * fraction).toFixed(1) + " %" : "–";
+function signed(fraction) {
+  if (!isNumber(fraction)) { return "–"; }
+  const size = Math.abs(100 * fraction).toFixed(1);
+  return (size === "0.0" ? "" : fraction > 0 ? "+" : "−") + size + " %";
+}
 
 function median(values) {
   const sorted = values.filter(isNumber).sort((a, b) => a - b);
