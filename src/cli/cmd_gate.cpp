@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Flags {
+struct GateFlags {
   CompareFlags compare;
   std::string baseline, candidate;
   std::string old_binary;
@@ -62,7 +62,7 @@ class WorkFolder {
   bool temporary_;
 };
 
-Result<GateOptions> to_gate_options(const Flags& flags) {
+Result<GateOptions> to_gate_options(const GateFlags& flags) {
   GateOptions options;
   CUDABK_ASSIGN(options.compare, to_compare_options(flags.compare));
   options.fail_inconclusive = flags.on_inconclusive == "fail";
@@ -77,7 +77,7 @@ Result<GateOptions> to_gate_options(const Flags& flags) {
   return options;
 }
 
-Status check_flags(const Flags& flags) {
+Status check_flags(const GateFlags& flags) {
   const bool measures = flags.control || !flags.old_binary.empty();
   if (measures && (!flags.baseline.empty() || !flags.candidate.empty())) {
     return invalid("--ab and --control measure both sides; leave out --baseline and --candidate");
@@ -91,7 +91,7 @@ Status check_flags(const Flags& flags) {
   return check_writable(flags.verdict);
 }
 
-AbPlan make_plan(CliContext& context, const Flags& flags, const fs::path& folder) {
+AbPlan make_plan(CliContext& context, const GateFlags& flags, const fs::path& folder) {
   AbPlan plan;
   std::error_code ec;
   const fs::path self = fs::read_symlink("/proc/self/exe", ec);
@@ -114,7 +114,8 @@ AbPlan make_plan(CliContext& context, const Flags& flags, const fs::path& folder
   return plan;
 }
 
-GateVerdict measure_both(CliContext& context, const Flags& flags, const GateOptions& options, const fs::path& folder) {
+GateVerdict measure_both(CliContext& context, const GateFlags& flags, const GateOptions& options,
+                         const fs::path& folder) {
   const AbPlan plan = make_plan(context, flags, folder);
   auto sets = measure_ab(plan);
   if (!sets.ok()) {
@@ -129,7 +130,8 @@ GateVerdict measure_both(CliContext& context, const Flags& flags, const GateOpti
   return decide(std::move(comparison), options);
 }
 
-GateVerdict compare_files(CliContext& context, const Flags& flags, const GateOptions& options, const fs::path& folder) {
+GateVerdict compare_files(CliContext& context, const GateFlags& flags, const GateOptions& options,
+                          const fs::path& folder) {
   std::error_code ec;
   if (!fs::exists(flags.baseline, ec)) {
     return refuse(
@@ -162,7 +164,7 @@ GateVerdict compare_files(CliContext& context, const Flags& flags, const GateOpt
 }
 
 // The rules come first: a verdict says by which ones it was reached.
-GateVerdict make_verdict(CliContext& context, const Flags& flags) {
+GateVerdict make_verdict(CliContext& context, const GateFlags& flags) {
   Result<GateOptions> options = to_gate_options(flags);
   if (!options.ok()) {
     return refuse(options.error(), "command-line", {});
@@ -190,7 +192,7 @@ Status tell_github(CliContext& context, const GateVerdict& verdict) {
   return file.flush() ? success() : Status(invalid(fmt::format("cannot write to GITHUB_STEP_SUMMARY ({})", summary)));
 }
 
-Status run_gate(CliContext& context, const Flags& flags) {
+Status run_gate(CliContext& context, const GateFlags& flags) {
   GateVerdict verdict = make_verdict(context, flags);
   if (verdict.comparison.cases.empty()) {  // refused: the sides are not described yet
     verdict.comparison.baseline.path = flags.baseline.empty() ? flags.old_binary : flags.baseline;
@@ -209,7 +211,7 @@ Status run_gate(CliContext& context, const Flags& flags) {
   return flags.github ? tell_github(context, verdict) : success();
 }
 
-void add_source_options(CLI::App& command, Flags& flags) {
+void add_source_options(CLI::App& command, GateFlags& flags) {
   const char* group = "What";
   command.add_option("--baseline", flags.baseline, "result, or folder of results, to compare with")->group(group);
   command.add_option("--candidate", flags.candidate, "result, or folder of results, to judge")->group(group);
@@ -224,7 +226,7 @@ void add_source_options(CLI::App& command, Flags& flags) {
       ->group(group);
 }
 
-void add_rule_options(CLI::App& command, Flags& flags) {
+void add_rule_options(CLI::App& command, GateFlags& flags) {
   const char* group = "Rules";
   command.add_option("--confirm", flags.confirm, "measure suspects again up to N times, where possible (default 2)")
       ->check(CLI::Range(0, 100))
@@ -248,7 +250,7 @@ void add_rule_options(CLI::App& command, Flags& flags) {
 
 void add_gate_command(CLI::App& app, CliContext& context) {
   CLI::App* command = app.add_subcommand("gate", "pass or fail for CI: is anything slower than it was");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<GateFlags>();
   add_source_options(*command, *flags);
   add_compare_options(*command, context, flags->compare);
   add_rule_options(*command, *flags);

@@ -156,6 +156,10 @@ void read_timing(const JsonNode& node, CaseResult& result) {
   const JsonNode figures = node.member("figures");
   result.kernel_ns = figures.member("kernel_ns").number_or_null();
   result.gap_ns = figures.member("gap_ns").number_or_null();
+  if (figures.has("span_ns")) {  // older documents have neither
+    result.span_ns = figures.member("span_ns").number_or_null();
+    result.span_time_ns = figures.member("span_time_ns").number_or_null();
+  }
   result.host_enqueue_ns = figures.member("host_enqueue_ns").number_or_null();
   result.summary = read_summary(node.member("summary"));
   result.samples_ns = read_numbers(node.member("samples_ns"));
