@@ -21,12 +21,6 @@ constexpr std::string_view kSchemaFamily = "cudabk-result/";
 
 int read_count(const JsonNode& node) { return static_cast<int>(node.integer(0, kMaxInt)); }
 
-std::vector<std::string> read_texts(const JsonNode& node) {
-  std::vector<std::string> texts;
-  node.each([&](const JsonNode& element) { texts.push_back(element.text()); });
-  return texts;
-}
-
 std::vector<double> read_numbers(const JsonNode& node) {
   std::vector<double> numbers;
   node.each([&](const JsonNode& element) { numbers.push_back(element.number()); });
@@ -174,10 +168,10 @@ CaseResult read_case(const JsonNode& node) {
   read_identity(node, result);
   result.status = read_status(node.member("status"));
   result.message = node.member("message").text_or_empty();
-  result.flags = read_texts(node.member("flags"));
+  result.flags = node.member("flags").texts();
   result.seed = node.member("seed").unsigned_integer();
   read_choice(node.member("choice"), result);
-  result.fusions = read_texts(node.member("fusions"));
+  result.fusions = node.member("fusions").texts();
   result.copies = read_count(node.member("copies"));
   result.launches = read_count(node.member("launches"));
   result.weight_bytes = node.member("weight_bytes_per_replay").integer();
@@ -210,10 +204,10 @@ RunEnvironment read_environment(const JsonNode& node) {
   const JsonNode profile = node.member("profile");
   environment.profile_source = profile.member("source").text();
   environment.profile_why = profile.member("why").text();
-  environment.profile_warnings = read_texts(profile.member("warnings"));
+  environment.profile_warnings = profile.member("warnings").texts();
   environment.facts = read_text_map(node.member("facts"));
   environment.tags = read_text_map(node.member("tags"));
-  environment.arguments = read_texts(node.member("arguments"));
+  environment.arguments = node.member("arguments").texts();
   environment.started = node.member("started").text();
   return environment;
 }
