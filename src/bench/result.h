@@ -157,6 +157,5 @@ Result<std::string> digest_of_result(std::string_view json);
 
 // RFC 4180: quotes a field when it has to be.
 std::string csv_field(std::string_view text);
-std::string xml_text(std::string_view text);
 
 }  // namespace cudabk

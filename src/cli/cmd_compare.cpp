@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/gate_options.h"
+#include "cli/outputs.h"
 #include "core/file.h"
 
 namespace cudabk::cli {
@@ -20,6 +21,9 @@ Status show_file(CliContext& context, const CommandFlags& flags) {
 }
 
 Status run_compare(CliContext& context, const CommandFlags& flags) {
+  std::vector<std::string> inputs = flags.paths;
+  inputs.push_back(flags.compare.threshold_file);
+  CUDABK_TRY(check_files({flags.compare.json, flags.compare.md, flags.compare.junit}, inputs));
   if (flags.paths.size() == 1) {
     return show_file(context, flags);
   }

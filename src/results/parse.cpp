@@ -17,6 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr int kMaxInt = std::numeric_limits<int>::max();
+constexpr size_t kMaxKeyBytes =
+    2048;  // ten times the longest there are; regular expressions recurse once per character
 constexpr std::string_view kSchemaFamily = "cudabk-result/";
 
 int read_count(const JsonNode& node) { return static_cast<int>(node.integer(0, kMaxInt)); }
@@ -131,6 +133,9 @@ void read_choice(const JsonNode& node, CaseResult& result) {
 
 void read_identity(const JsonNode& node, CaseResult& result) {
   result.key = node.member("key").text();
+  if (result.key.size() > kMaxKeyBytes) {
+    node.member("key").complain(fmt::format("{} bytes are too many for a key", result.key.size()));
+  }
   result.repetition = read_count(node.member("repetition"));
   result.target = node.member("target").text();
   node.member("params").each_member(

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 
 namespace cudabk::test {
@@ -85,8 +84,9 @@ ProcessResult run_cudabk(const std::vector<std::string>& arguments, const Proces
     const double elapsed = std::chrono::duration<double>(Clock::now() - start).count();
     const bool seen = !own.interrupt_when.empty() && (result.out.find(own.interrupt_when) != std::string::npos ||
                                                       result.err.find(own.interrupt_when) != std::string::npos);
-    if (!interrupted && (seen || (own.interrupt_after_s > 0 && elapsed > own.interrupt_after_s))) {
-      kill(child, SIGINT);
+    const bool there = !own.when_file.empty() && access(own.when_file.c_str(), F_OK) == 0;
+    if (!interrupted && (seen || there || (own.interrupt_after_s > 0 && elapsed > own.interrupt_after_s))) {
+      kill(child, own.signal);
       interrupted = true;
     }
     if (elapsed > own.limit_s) {
