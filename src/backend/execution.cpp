@@ -15,7 +15,10 @@ class PlanExecution final : public Execution {
     return success();
   }
 
-  void build_graph() {
+  void use_graph() override {
+    if (exec_ || !fallback_reason_.empty()) {
+      return;
+    }
     auto built = device_.build_graph(works_);
     if (built.ok()) {
       exec_ = std::move(built).value();
@@ -110,7 +113,7 @@ Result<std::unique_ptr<Execution>> make_execution(Plan plan, const Graph& graph,
   auto execution = std::make_unique<PlanExecution>(std::move(plan), device, std::move(lease), counters);
   CUDABK_TRY(execution->bind(graph, bindings));
   if (mode == LaunchMode::kGraph) {
-    execution->build_graph();
+    execution->use_graph();
   }
   return std::unique_ptr<Execution>(std::move(execution));
 }

@@ -23,6 +23,7 @@ class FakeExecution final : public Execution {
   }
   LaunchMode mode() const override { return mode_; }
   const std::string& fallback_reason() const override { return reason_; }
+  void use_graph() override {}
   ExecGraph* exec_graph() override { return nullptr; }
   void set_observer(LaunchObserver*) override {}
   const std::vector<Work>& works() const override { return works_; }
