@@ -45,10 +45,11 @@ void scan_graph(PluginBackend& own, std::span<ggml_tensor* const> nodes, const g
   own.scan.scan(nodes, &graph, [&](const ggml_tensor& root) { return own.device.traits_of(root); });
 }
 
-Status check_memory(const PluginBackend& own) {
-  for (const ggml_tensor* root : own.scan.roots()) {
-    if (!is_buffer_of(root->buffer, own.device)) {
-      return invalid(fmt::format("{} is not in a buffer of {}", root->name, own.device.name()));
+// Nodes without work may name tensors that are elsewhere.
+Status check_memory(const PluginBackend& own, const KeyedGraph& keyed) {
+  for (const auto& [tensor, index] : keyed.roots) {
+    if (own.scan.root_traits()[index].foreign) {
+      return invalid(fmt::format("{} is not in a buffer of {}", own.scan.roots()[index]->name, own.device.name()));
     }
   }
   return success();
@@ -81,8 +82,8 @@ Result<bool> settle_layouts(PluginBackend& own, KeyedGraph& keyed) {
 }
 
 Status run_new(PluginBackend& own, std::span<ggml_tensor* const> nodes, const ggml_cgraph& graph) {
-  CUDABK_TRY(check_memory(own));
   CUDABK_ASSIGN(KeyedGraph keyed, translate(nodes, own.scan));
+  CUDABK_TRY(check_memory(own, keyed));
   CUDABK_ASSIGN(const bool repacked, settle_layouts(own, keyed));
   if (repacked) {
     scan_graph(own, nodes, graph);
@@ -103,11 +104,11 @@ Status compute(PluginBackend& own, const ggml_cgraph& graph) {
   const std::span<ggml_tensor* const> nodes(graph.nodes, static_cast<size_t>(graph.n_nodes));
   scan_graph(own, nodes, graph);
   own.times.scan_ns += std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
-  CUDABK_ASSIGN(const bool known, own.cache->run(own.scan.key(), own.scan.addresses()));
-  if (!known) {
-    return run_new(own, nodes, graph);
+  if (!own.scan.has_work()) {
+    return success();
   }
-  return success();
+  CUDABK_ASSIGN(const bool known, own.cache->run(own.scan.key(), own.scan.addresses()));
+  return known ? success() : run_new(own, nodes, graph);
 }
 
 ggml_status graph_compute(ggml_backend_t backend, ggml_cgraph* graph) {

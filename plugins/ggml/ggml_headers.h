@@ -32,12 +32,17 @@ inline bool is_view_node(const ggml_tensor& t) {
   }
 }
 
-// The tensor that owns the memory; ggml keeps views flat.
-inline const ggml_tensor& root_of(const ggml_tensor& t) { return t.view_src != nullptr ? *t.view_src : t; }
-inline ggml_tensor& root_of(ggml_tensor& t) { return t.view_src != nullptr ? *t.view_src : t; }
-
 inline bool has_no_elements(const ggml_tensor& t) {
   return t.ne[0] <= 0 || t.ne[1] <= 0 || t.ne[2] <= 0 || t.ne[3] <= 0;
 }
+
+// Views and empty results need none.
+inline bool has_work(const ggml_tensor& node) {
+  return !is_view_node(node) && !has_no_elements(node) && is_wanted(node);
+}
+
+// The tensor that owns the memory; ggml keeps views flat.
+inline const ggml_tensor& root_of(const ggml_tensor& t) { return t.view_src != nullptr ? *t.view_src : t; }
+inline ggml_tensor& root_of(ggml_tensor& t) { return t.view_src != nullptr ? *t.view_src : t; }
 
 }  // namespace cudabk::plugin

@@ -22,6 +22,7 @@ void GraphScan::reset() {
   roots_.clear();
   root_traits_.clear();
   addresses_.clear();
+  has_work_ = false;
   ++round_;
   if (table_.empty()) {
     table_.resize(kSmallestTable);
@@ -78,9 +79,9 @@ void GraphScan::mix_shape(const ggml_tensor& t) {
   }
 }
 
-void GraphScan::mix_node(const ggml_tensor& node) {
+void GraphScan::mix_node(const ggml_tensor& node, int id, bool works) {
   constexpr size_t kWords = sizeof(node.op_params) / (sizeof(uint64_t));
-  mix(static_cast<uint64_t>(node.op) << 32 | static_cast<uint64_t>(id_of(node)));
+  mix(static_cast<uint64_t>(node.op) << 33 | static_cast<uint64_t>(id) << 1 | uint64_t{works});
   uint64_t params[kWords];
   __builtin_memcpy(params, node.op_params, sizeof(params));
   for (const uint64_t word : params) {

@@ -15,6 +15,7 @@ namespace cudabk::plugin {
 struct RootTraits {
   bool weights = false;  // constant while graphs run
   bool packed = false;   // its memory has the packed layout
+  bool foreign = false;  // it is not in a buffer of the device
 };
 
 class GraphScan {
@@ -30,6 +31,7 @@ class GraphScan {
   }
 
   const GraphKey& key() const { return key_; }
+  bool has_work() const { return has_work_; }  // of any node
   // By root index, in the order in which roots were met.
   const std::vector<DevicePtr>& addresses() const { return addresses_; }
   const std::vector<const ggml_tensor*>& roots() const { return roots_; }
@@ -59,7 +61,7 @@ class GraphScan {
   void grow();
   void mix(uint64_t word);
   void mix_shape(const ggml_tensor& t);
-  void mix_node(const ggml_tensor& node);
+  void mix_node(const ggml_tensor& node, int id, bool works);
   void finish(const ggml_cgraph* graph);
   void use(int id, bool counts) { items_[id].uses += counts ? 1 : 0; }
 
@@ -68,7 +70,9 @@ class GraphScan {
     const int id = visit(node, traits);
     const bool first = !items_[id].is_node;  // a graph may hold a node several times
     items_[id].is_node = true;
-    mix_node(node);
+    const bool works = plugin::has_work(node);
+    has_work_ |= works;
+    mix_node(node, id, works);
     for (const ggml_tensor* s : node.src) {
       if (s != nullptr) {
         const int source = visit(*s, traits);
@@ -96,7 +100,7 @@ class GraphScan {
     } else {
       const RootTraits root = traits(t);
       root_traits_.push_back(root);
-      mix(uint64_t{root.weights} << 1 | uint64_t{root.packed} << 2);
+      mix(uint64_t{root.weights} << 1 | uint64_t{root.packed} << 2 | uint64_t{root.foreign} << 3);
       items_[id].root = static_cast<int>(roots_.size());
       roots_.push_back(&t);
       addresses_.push_back(static_cast<DevicePtr>(t.data));
@@ -111,6 +115,7 @@ class GraphScan {
   std::vector<DevicePtr> addresses_;
   std::vector<Slot> table_;  // open addressing; a power of two
   uint32_t round_ = 0;
+  bool has_work_ = false;
 };
 
 }  // namespace cudabk::plugin

@@ -44,7 +44,7 @@ BackendOptions PluginDevice::backend_options() const {
 }
 
 bool PluginDevice::supports(const ggml_tensor& op) {
-  if (is_view_node(op) || has_no_elements(op)) {
+  if (is_view_node(op)) {
     return true;
   }
   for (const ggml_tensor* s : op.src) {
@@ -57,7 +57,7 @@ bool PluginDevice::supports(const ggml_tensor& op) {
   if (const auto known = supported_.find(scan_.key().low); known != supported_.end()) {
     return known->second;
   }
-  const Result<bool> found = find_support(*node);
+  const Result<bool> found = find_support(op);
   if (settings_.explain && !found.ok()) {
     log_line(fmt::format("refused: {}", found.error().message));
   }
@@ -68,9 +68,8 @@ bool PluginDevice::supports(const ggml_tensor& op) {
 }
 
 // True, or an error that says why not.
-Result<bool> PluginDevice::find_support(ggml_tensor& op) {
-  ggml_tensor* node = &op;
-  CUDABK_ASSIGN(const KeyedGraph keyed, translate(std::span(&node, 1), scan_));
+Result<bool> PluginDevice::find_support(const ggml_tensor& op) {
+  CUDABK_ASSIGN(const KeyedGraph keyed, translate_alone(op, scan_));
   CUDABK_ASSIGN(const Plan plan, make_plan(keyed.graph, info(), backend_options().plan));
   const auto is_gemm = [](const PlannedLaunch& l) { return std::holds_alternative<GemmWork>(l.launch.work); };
   if (std::any_of(plan.launches.begin(), plan.launches.end(), is_gemm)) {
@@ -107,6 +106,7 @@ int64_t PluginDevice::allocation_bytes(const ggml_tensor& t) const {
 
 RootTraits PluginDevice::traits_of(const ggml_tensor& root) const {
   RootTraits traits;
+  traits.foreign = !is_buffer_of(root.buffer, *this);
   if (root.op == GGML_OP_NONE && root.buffer != nullptr) {
     traits.weights = root.buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS || settings_.every_leaf_is_weight;
     const PackedWeights* weights = packed_weights(root);

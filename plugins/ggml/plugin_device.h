@@ -68,7 +68,7 @@ class PluginDevice {
 
  private:
   PluginDevice(const Settings& settings, int index);
-  Result<bool> find_support(ggml_tensor& op);
+  Result<bool> find_support(const ggml_tensor& op);
 
   const Settings& settings_;
   std::string name_, host_name_;

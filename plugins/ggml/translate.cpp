@@ -38,19 +38,29 @@ class Translator {
   Result<KeyedGraph> run(std::span<ggml_tensor* const> nodes) {
     note_written(nodes);
     for (const ggml_tensor* node : nodes) {
-      if (is_view_node(*node) || has_no_elements(*node)) {
-        continue;
+      if (has_work(*node)) {
+        CUDABK_TRY(add(*node));
       }
-      auto made = make(*node);
-      if (!made.ok()) {
-        return std::move(made).error().with_context(node->name);
-      }
-      CUDABK_TRY(take(*node, **made));
     }
     return std::move(keyed_);
   }
 
+  Result<KeyedGraph> run_alone(const ggml_tensor& node) {
+    auto* only = const_cast<ggml_tensor*>(&node);  // only read
+    note_written(std::span(&only, 1));
+    CUDABK_TRY(add(node));
+    return std::move(keyed_);
+  }
+
  private:
+  Status add(const ggml_tensor& node) {
+    auto made = make(node);
+    if (!made.ok()) {
+      return std::move(made).error().with_context(node.name);
+    }
+    return take(node, **made);
+  }
+
   // Roots that nodes write into are no constants, whatever buffer they are in.
   void note_written(std::span<ggml_tensor* const> nodes) {
     written_.assign(scan_.roots().size(), false);
@@ -215,6 +225,10 @@ Result<Tensor> leaf_of(const ggml_tensor& t, Usage usage) {
 
 Result<KeyedGraph> translate(std::span<ggml_tensor* const> nodes, const GraphScan& scan) {
   return Translator(scan).run(nodes);
+}
+
+Result<KeyedGraph> translate_alone(const ggml_tensor& node, const GraphScan& scan) {
+  return Translator(scan).run_alone(node);
 }
 
 }  // namespace cudabk::plugin

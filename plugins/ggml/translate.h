@@ -9,9 +9,12 @@
 
 namespace cudabk::plugin {
 
-// The graph of `nodes`, which `scan` has gone over. Views and empty nodes become nothing. kUnsupported or kInvalid: no
+// The graph of `nodes`, which `scan` has gone over. Nodes without work become nothing. kUnsupported or kInvalid: no
 // kernel for a node, said which.
 Result<KeyedGraph> translate(std::span<ggml_tensor* const> nodes, const GraphScan& scan);
+
+// The same for one node, be it wanted or empty: can it be done?
+Result<KeyedGraph> translate_alone(const ggml_tensor& node, const GraphScan& scan);
 
 // The type of the same number; ggml's ids are ours. kUnsupported for ids that are not known here.
 Result<DType> dtype_of(ggml_type type);
