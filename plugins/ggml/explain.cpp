@@ -5,6 +5,31 @@
 namespace cudabk::plugin {
 namespace {
 
+// Lines that repeat are written once, with their number: models repeat layers, and measuring hosts repeat nodes.
+class Lines {
+ public:
+  Lines() = default;
+  Lines(const Lines&) = delete;
+  ~Lines() { flush(); }
+  void add(std::string line) {
+    if (line != last_) {
+      flush();
+      last_ = std::move(line);
+    }
+    ++count_;
+  }
+
+ private:
+  void flush() {
+    if (count_ > 0) {
+      log_line(count_ == 1 ? last_ : fmt::format("{} ({} times)", last_, count_));
+    }
+    count_ = 0;
+  }
+  std::string last_;
+  int count_ = 0;
+};
+
 std::string where_text(const Graph& graph, int node) { return node < 0 ? std::string() : graph.nodes()[node]->name; }
 
 std::string launch_text(const Launch& launch) {
@@ -25,22 +50,23 @@ void explain_plan(const PluginDevice& device, const Plan& plan, const Graph& gra
   log_line(fmt::format("graph of {} nodes on {} ({}, profile {}): {} launches, {} bytes of scratch",
                        graph.nodes().size(), device.name(), device.info().name, device.profile().source,
                        plan.launches.size(), plan.scratch_bytes));
+  Lines lines;
   for (const auto& t : graph.tensors()) {
     if (t->layout == WeightLayout::kFrag) {
-      log_line(fmt::format("  layout {} {}: frag", t->name, describe(*t)));
+      lines.add(fmt::format("  layout {} {}: frag", t->name, describe(*t)));
     }
   }
   for (const ChoiceRecord& c : plan.choices) {
     const std::string rule = c.choice.rule < 0 ? "last resort" : fmt::format("rule {}", c.choice.rule);
-    log_line(fmt::format("  choice {} ({}): {} {} ({})", where_text(graph, c.node), c.problem.text(), c.choice.family,
-                         config_text(c.choice.config), rule));
+    lines.add(fmt::format("  choice {} ({}): {} {} ({})", where_text(graph, c.node), c.problem.text(), c.choice.family,
+                          config_text(c.choice.config), rule));
   }
   for (const FusionRecord& f : plan.fusions) {
-    log_line(fmt::format("  fusion {} at {}: {}", f.rule, where_text(graph, f.node),
-                         f.count > 0 ? fmt::format("{} nodes", f.count) : "no: " + f.near_miss));
+    lines.add(fmt::format("  fusion {} at {}: {}", f.rule, where_text(graph, f.node),
+                          f.count > 0 ? fmt::format("{} nodes", f.count) : "no: " + f.near_miss));
   }
   for (const PlannedLaunch& l : plan.launches) {
-    log_line(fmt::format("  launch {}", launch_text(l.launch)));
+    lines.add(fmt::format("  launch {}", launch_text(l.launch)));
   }
 }
 
