@@ -99,15 +99,26 @@ Status run_new(PluginBackend& own, std::span<ggml_tensor* const> nodes, const gg
   return success();
 }
 
+double ns_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+}
+
 Status compute(PluginBackend& own, const ggml_cgraph& graph) {
   const auto start = std::chrono::steady_clock::now();
   const std::span<ggml_tensor* const> nodes(graph.nodes, static_cast<size_t>(graph.n_nodes));
   scan_graph(own, nodes, graph);
-  own.times.scan_ns += std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
   if (!own.scan.has_work()) {
     return success();
   }
+  own.times.scan_ns += ns_since(start);
+  own.times.nodes += graph.n_nodes;
+  ++own.times.graphs;
+  const int64_t hits = own.cache->counters().hits;
   CUDABK_ASSIGN(const bool known, own.cache->run(own.scan.key(), own.scan.addresses()));
+  if (own.cache->counters().hits > hits) {
+    own.times.known_ns += ns_since(start);
+    own.times.known_nodes += graph.n_nodes;
+  }
   return known ? success() : run_new(own, nodes, graph);
 }
 
@@ -115,8 +126,6 @@ ggml_status graph_compute(ggml_backend_t backend, ggml_cgraph* graph) {
   PluginBackend& own = plugin_backend(backend);
   const std::lock_guard lock(own.device.mutex());
   const Status done = compute(own, *graph);
-  own.times.nodes += graph->n_nodes;
-  ++own.times.graphs;
   if (done.ok()) {
     return GGML_STATUS_SUCCESS;
   }

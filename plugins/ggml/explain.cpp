@@ -73,12 +73,14 @@ void explain_plan(const PluginDevice& device, const Plan& plan, const Graph& gra
 void explain_times(const PluginDevice& device, const HostTimes& times, const GraphCacheCounters& counters) {
   const auto per = [](double total, int64_t count) { return count == 0 ? 0.0 : total / static_cast<double>(count); };
   log_line(
-      fmt::format("{}: {} graphs computed, {} nodes; {} planned, {} seen before, {} of them at other addresses, {} "
+      fmt::format("{}: {} graphs computed, {} nodes; {} planned, {} bound to other addresses, {} seen before there, {} "
                   "evicted, {} fusions given up for overlapping memory",
-                  device.name(), times.graphs, times.nodes, counters.added, counters.hits, counters.patched,
+                  device.name(), times.graphs, times.nodes, counters.added, counters.moved, counters.hits,
                   counters.evicted, counters.unfused));
   log_line(
-      fmt::format("{}: recognising a graph takes {:.0f} ns per node", device.name(), per(times.scan_ns, times.nodes)));
+      fmt::format("{}: host time per node: {:.0f} ns to recognise a graph; {:.0f} ns for all of a graph seen "
+                  "before, its launch included",
+                  device.name(), per(times.scan_ns, times.nodes), per(times.known_ns, times.known_nodes)));
 }
 
 }  // namespace cudabk::plugin

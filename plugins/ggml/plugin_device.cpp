@@ -13,7 +13,7 @@ namespace cudabk::plugin {
 namespace {
 
 constexpr size_t kMaxAnswers = 1 << 16;  // of supports(), before it forgets all
-constexpr size_t kMaxGraphs = 32;        // executable graphs of a backend; each may hold a library's workspace
+constexpr size_t kMaxGraphs = 512;       // of a backend: a few for each layer of a large model
 
 }  // namespace
 

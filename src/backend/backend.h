@@ -30,6 +30,9 @@ class Execution {
   virtual LaunchMode mode() const = 0;
   // From the next run on as one graph, where the device builds it; does nothing when it is one already.
   virtual void use_graph() = 0;
+  // The same plan at other addresses, launch by launch. It shares this one's scratch memory: they run one after the
+  // other on one stream.
+  virtual Result<std::unique_ptr<Execution>> at(const Graph& graph, const Bindings& bindings) const = 0;
   virtual const std::string& fallback_reason() const = 0;   // why a graph was asked for and not used; else empty
   virtual ExecGraph* exec_graph() = 0;                      // nullptr in eager mode
   virtual void set_observer(LaunchObserver* observer) = 0;  // eager mode; not owned, may be nullptr

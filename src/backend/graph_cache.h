@@ -4,6 +4,7 @@
 #include <list>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -25,11 +26,15 @@ struct KeyedGraph {
 };
 
 struct GraphCacheCounters {
-  int64_t hits = 0, added = 0, patched = 0, evicted = 0;
+  int64_t hits = 0;     // runs of a graph at addresses where it ran before
+  int64_t moved = 0;    // runs of a known graph at other addresses
+  int64_t added = 0;    // graphs planned
+  int64_t evicted = 0;  // graphs given up for others
   int64_t unfused = 0;  // fusions given up since the result lies in the memory of an operand
 };
 
-// The first run of a graph is launch by launch; from the second on it is one executable graph, in a backend of that
+// A graph is kept once for every set of addresses: the layers of a model are the same graph with other weights. The
+// first run at some addresses is launch by launch; from the second on it is one executable graph, in a backend of that
 // mode. At most BackendOptions::max_cached_graphs are kept, the least recently used one goes first. Different root
 // tensors may overlap in memory as the lifetimes of their values allow: a fusion whose result would overwrite operands
 // of its group is not made.
@@ -37,29 +42,36 @@ class GraphCache {
  public:
   explicit GraphCache(Backend& backend) : backend_(backend) {}  // not owned
 
-  // Runs the graph of this key at these addresses on the backend's stream, without waiting. False: there is none.
-  // An error forgets the graph.
+  // Runs the graph of this key at these addresses on the backend's stream, without waiting. False: there is none, or
+  // none that can be used at these addresses. An error forgets the graph.
   Result<bool> run(const GraphKey& key, std::span<const DevicePtr> addresses);
   // Plans and keeps a graph that run() did not find, and runs it. The execution lives until it is evicted.
   Result<const Execution*> add(const GraphKey& key, KeyedGraph graph, std::span<const DevicePtr> addresses);
-  const Graph& newest() const { return entries_.front().keyed.graph; }  // what add() or run() ran last
+  const Graph& newest() const { return entries_.front().keyed->graph; }  // what add() or run() ran last
   const GraphCacheCounters& counters() const { return counters_; }
   size_t size() const { return entries_.size(); }
 
  private:
   struct Entry {
     GraphKey key;
-    KeyedGraph keyed;
+    std::shared_ptr<KeyedGraph> keyed;  // shared by the entries of one plan
     std::vector<DevicePtr> addresses;
     std::unique_ptr<Execution> execution;
+    bool has_products = false;  // of a library, whose executable graphs hold a workspace each
   };
+  using Entries = std::list<Entry>;
 
-  Status move(Entry& entry, std::span<const DevicePtr> addresses);
-  Status prepare(Entry& entry, LaunchMode mode);
-  Status evict();
+  Entries::iterator find(const GraphKey& key, std::span<const DevicePtr> addresses);
+  Result<bool> run_moved(const GraphKey& key, std::span<const DevicePtr> addresses);
+  Status run_again(Entry& entry);
+  Status keep(Entry entry);
+  void forget(Entries::iterator entry);
+  Status prepare(Entry& entry);
 
   Backend& backend_;
-  std::list<Entry> entries_;  // most recently used first
+  Entries entries_;                                                // most recently used first
+  std::unordered_multimap<uint64_t, Entries::iterator> by_place_;  // hash of key and addresses
+  int graphs_with_products_ = 0;                                   // executable ones
   GraphCacheCounters counters_;
 };
 
