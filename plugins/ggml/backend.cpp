@@ -179,7 +179,7 @@ bool cpy_tensor_async(ggml_backend_t from, ggml_backend_t to, const ggml_tensor*
     return false;
   }
   const std::lock_guard lock(device.mutex());
-  if (is_packed(*src)) {
+  if (is_packed(*src) || strided_bytes(*src) < 0) {
     return false;
   }
   const Status done = copy_between(plugin_backend(from), plugin_backend(to), *src, *dst);

@@ -135,7 +135,8 @@ void memset_tensor(ggml_backend_buffer_t buffer, ggml_tensor* t, uint8_t value, 
 // False where the host has to copy through its own memory.
 bool cpy_tensor(ggml_backend_buffer_t buffer, const ggml_tensor* src, ggml_tensor* dst) {
   PluginDevice& device = device_buffer(buffer).device;
-  if (!is_buffer_of(root_of(*src).buffer, device)) {
+  const int64_t bytes = strided_bytes(*src);
+  if (bytes < 0 || !is_buffer_of(root_of(*src).buffer, device)) {
     return false;
   }
   const std::lock_guard lock(device.mutex());
@@ -145,7 +146,7 @@ bool cpy_tensor(ggml_backend_buffer_t buffer, const ggml_tensor* src, ggml_tenso
   }
   Status done = make_raw(device, *dst);
   if (done.ok()) {
-    done = device.copy(address(*dst), address(*src), strided_bytes(*src));
+    done = device.copy(address(*dst), address(*src), bytes);
   }
   report(dst->name, done);
   return done.ok();
@@ -244,8 +245,8 @@ size_t alignment(ggml_backend_buffer_type_t) { return kDeviceAlignment; }
 
 int64_t strided_bytes(const ggml_tensor& t) {
   const Result<DType> type = dtype_of(t.type);
-  if (has_no_elements(t) || !type.ok()) {
-    return 0;
+  if (!type.ok()) {
+    return -1;
   }
   Tensor own;
   own.type = *type;

@@ -91,11 +91,11 @@ bool PluginDevice::may_pack(const Tensor& leaf) const {
 int64_t PluginDevice::allocation_bytes(const ggml_tensor& t) const {
   const Result<Tensor> leaf = leaf_of(t, Usage::kWeights);
   if (!leaf.ok()) {  // of a type that is not known here: the tensor is stored, and no op takes it
-    int64_t bytes = t.ne[0] * static_cast<int64_t>(t.nb[0]);
+    int64_t bytes = t.ne[0] * static_cast<int64_t>(t.nb[0]);  // more than a row takes, where it has blocks
     for (int i = 1; i < GGML_MAX_DIMS; ++i) {
-      bytes = std::max(bytes, t.ne[i] * static_cast<int64_t>(t.nb[i]));
+      bytes += (t.ne[i] - 1) * static_cast<int64_t>(t.nb[i]);
     }
-    return bytes;
+    return std::max<int64_t>(bytes, 0);
   }
   const int64_t raw = cudabk::allocation_bytes(*leaf);
   if (t.op != GGML_OP_NONE || t.view_src != nullptr || !may_pack(*leaf)) {

@@ -98,7 +98,7 @@ void set_up_device(PluginDevice& device, ggml_backend_reg_t registry);
 void set_up_buffer_types(PluginDevice& device);
 // nullptr, with a line logged, when it cannot be made.
 ggml_backend_t make_backend(PluginDevice& device);
-// Bytes from the first to the last one of the tensor.
+// Bytes from the first to the last one of the tensor; -1 for a type that is not known here.
 int64_t strided_bytes(const ggml_tensor& t);
 // Packed or not, the tensor's memory is raw and ready for writes afterwards. Under the device's mutex.
 Status make_raw(PluginDevice& device, const ggml_tensor& t);
