@@ -125,7 +125,7 @@ Status begin_verdict(CliContext& context, const GateFlags& flags) {
 // --verdict as it stands on a command line that could not be parsed.
 std::string verdict_path(const std::vector<std::string>& arguments) {
   constexpr std::string_view kFlag = "--verdict";
-  std::string path = Flags{}.verdict;
+  std::string path = GateFlags{}.verdict;
   for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     if (arguments[i] == kFlag && i + 1 < arguments.size()) {
       path = arguments[i + 1];
