@@ -87,13 +87,13 @@ void multiply_wide_unit(float (&sum)[Strips][4], WideUnit<frag_shape(T)> (&w)[St
   }
 }
 
-// Blocks of an SM that registers are bounded for: Blackwell's compiler would spill a word at two.
-template <int Blocks>
-constexpr int kWideBlocks = kArch >= 1000 ? 1 : Blocks;
+// Blocks of an SM that registers are bounded for: Blackwell's compiler would spill a word at two. A function: a
+// constant of this scope would be part of the machine code that profile rules are tied to.
+constexpr int wide_blocks(int blocks) { return kArch >= 1000 ? 1 : blocks; }
 
 // grid: x = ceil(m / (16 * Strips)), y = ceil(n / 8), z = batch (looped). Blocks: of an SM, bounds registers.
 template <DType T, int Strips, int Warps, int Blocks>
-KERNEL_MIN_BLOCKS(frag_wide, Warps* kWarpSize, kWideBlocks<Blocks>)(FragArgs a) {
+KERNEL_MIN_BLOCKS(frag_wide, Warps* kWarpSize, wide_blocks(Blocks))(FragArgs a) {
   constexpr FragShape S = frag_shape(T);
   constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group);
   const int strips = (a.m + kFragRows - 1) / kFragRows, tiles = (a.n + 7) / 8;

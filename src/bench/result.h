@@ -91,6 +91,8 @@ struct CaseResult {
   std::optional<double> kernel_ns;        // traced kernel time per op
   std::optional<double> host_enqueue_ns;  // per op
   std::optional<double> gap_ns;           // per op, between kernels
+  std::optional<double> span_ns;          // per op, from a traced replay's first kernel start to its last kernel end
+  std::optional<double> span_time_ns;     // per op, between events, of the replays between the traced ones
   std::vector<double> clocks_mhz;         // SM clock per batch of samples, where known
   std::vector<int> clock_samples;         // how many consecutive samples belong to each of clocks_mhz; empty: not known
   std::vector<std::string> flags;         // "cache-resident", "throttled", "unverified", ...

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Flags {
+struct GateFlags {
   CompareFlags compare;
   std::string baseline, candidate;
   std::string old_binary;
@@ -63,7 +63,7 @@ class WorkFolder {
   bool temporary_;
 };
 
-Result<GateOptions> to_gate_options(const Flags& flags) {
+Result<GateOptions> to_gate_options(const GateFlags& flags) {
   GateOptions options;
   CUDABK_ASSIGN(options.compare, to_compare_options(flags.compare));
   options.fail_inconclusive = flags.on_inconclusive == "fail";
@@ -92,7 +92,7 @@ Status check_bench_arguments(const std::vector<std::string>& arguments) {
   return success();
 }
 
-Status check_flags(const Flags& flags) {
+Status check_flags(const GateFlags& flags) {
   const bool measures = flags.control || !flags.old_binary.empty();
   if (measures && (!flags.baseline.empty() || !flags.candidate.empty())) {
     return invalid("--ab and --control measure both sides; leave out --baseline and --candidate");
@@ -107,13 +107,13 @@ Status check_flags(const Flags& flags) {
 }
 
 // Before anything else, and without a verdict: where there is none to be written, or nothing must be overwritten.
-Status check_gate_files(const Flags& flags) {
+Status check_gate_files(const GateFlags& flags) {
   return check_files({flags.verdict, flags.compare.md, flags.compare.junit},
                      {flags.baseline, flags.candidate, flags.old_binary, flags.compare.threshold_file});
 }
 
 // A gate that is killed writes no verdict, and must not leave the one of an earlier run behind.
-Status begin_verdict(CliContext& context, const Flags& flags) {
+Status begin_verdict(CliContext& context, const GateFlags& flags) {
   std::error_code ec;
   if (flags.verdict == "-" || (fs::exists(flags.verdict, ec) && !fs::is_regular_file(flags.verdict, ec))) {
     return success();
@@ -125,7 +125,7 @@ Status begin_verdict(CliContext& context, const Flags& flags) {
 // --verdict as it stands on a command line that could not be parsed.
 std::string verdict_path(const std::vector<std::string>& arguments) {
   constexpr std::string_view kFlag = "--verdict";
-  std::string path = Flags{}.verdict;
+  std::string path = GateFlags{}.verdict;
   for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     if (arguments[i] == kFlag && i + 1 < arguments.size()) {
       path = arguments[i + 1];
@@ -156,7 +156,7 @@ void refuse_command_line(CliContext& context, const Error& error) {
   }
 }
 
-AbPlan make_plan(CliContext& context, const Flags& flags, const fs::path& folder) {
+AbPlan make_plan(CliContext& context, const GateFlags& flags, const fs::path& folder) {
   AbPlan plan;
   std::error_code ec;
   const fs::path self = fs::read_symlink("/proc/self/exe", ec);
@@ -191,7 +191,7 @@ GateVerdict decide_after(const Status& measured, Comparison comparison, const Ga
   return verdict;
 }
 
-GateVerdict measure_both(CliContext& context, const Flags& flags, const GateOptions& options, const fs::path& folder) {
+GateVerdict measure_both(CliContext& context, const GateFlags& flags, const GateOptions& options, const fs::path& folder) {
   const AbPlan plan = make_plan(context, flags, folder);
   bool cut_short = false;
   auto sets = measure_ab(plan, &cut_short);
@@ -208,7 +208,8 @@ GateVerdict measure_both(CliContext& context, const Flags& flags, const GateOpti
   return decide_after(measured, std::move(comparison), options);
 }
 
-GateVerdict compare_files(CliContext& context, const Flags& flags, const GateOptions& options, const fs::path& folder) {
+GateVerdict compare_files(CliContext& context, const GateFlags& flags, const GateOptions& options,
+                          const fs::path& folder) {
   std::error_code ec;
   if (!fs::exists(flags.baseline, ec)) {
     return refuse(
@@ -238,7 +239,7 @@ GateVerdict compare_files(CliContext& context, const Flags& flags, const GateOpt
 }
 
 // The rules come first: a verdict says by which ones it was reached.
-GateVerdict make_verdict(CliContext& context, const Flags& flags) {
+GateVerdict make_verdict(CliContext& context, const GateFlags& flags) {
   Result<GateOptions> options = to_gate_options(flags);
   if (!options.ok()) {
     return refuse(options.error(), "command-line", {});
@@ -266,7 +267,7 @@ Status tell_github(CliContext& context, const GateVerdict& verdict) {
   return file.flush() ? success() : Status(invalid(fmt::format("cannot write to GITHUB_STEP_SUMMARY ({})", summary)));
 }
 
-Status run_gate(CliContext& context, const Flags& flags) {
+Status run_gate(CliContext& context, const GateFlags& flags) {
   CUDABK_TRY(check_gate_files(flags));
   CUDABK_TRY(begin_verdict(context, flags));
   GateVerdict verdict = make_verdict(context, flags);
@@ -287,7 +288,7 @@ Status run_gate(CliContext& context, const Flags& flags) {
   return flags.github ? tell_github(context, verdict) : success();
 }
 
-void add_source_options(CLI::App& command, Flags& flags) {
+void add_source_options(CLI::App& command, GateFlags& flags) {
   const char* group = "What";
   command.add_option("--baseline", flags.baseline, "result, or folder of results, to compare with")->group(group);
   command.add_option("--candidate", flags.candidate, "result, or folder of results, to judge")->group(group);
@@ -302,7 +303,7 @@ void add_source_options(CLI::App& command, Flags& flags) {
       ->group(group);
 }
 
-void add_rule_options(CLI::App& command, Flags& flags) {
+void add_rule_options(CLI::App& command, GateFlags& flags) {
   const char* group = "Rules";
   command.add_option("--confirm", flags.confirm, "measure suspects again up to N times, where possible (default 2)")
       ->check(CLI::Range(0, 100))
@@ -326,7 +327,7 @@ void add_rule_options(CLI::App& command, Flags& flags) {
 
 void add_gate_command(CLI::App& app, CliContext& context) {
   CLI::App* command = app.add_subcommand("gate", "pass or fail for CI: is anything slower than it was");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<GateFlags>();
   add_source_options(*command, *flags);
   add_compare_options(*command, context, flags->compare);
   add_rule_options(*command, *flags);

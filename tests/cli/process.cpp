@@ -1,6 +1,7 @@
 #include "process.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,6 +30,10 @@ Pipe make_pipe() {
 [[noreturn]] void become(const std::vector<std::string>& words, const ProcessOptions& options, int out, int err) {
   dup2(options.stdout_file.empty() ? out : open(options.stdout_file.c_str(), O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
+  // What this machine's user has tuned or set is no part of a test.
+  setenv("XDG_DATA_HOME", (testing::TempDir() + "cudabk_without_profiles").c_str(), 1);
+  unsetenv("CUDABK_PROFILE");
+  unsetenv("CUDABK_DEVICE");
   for (const auto& [name, value] : options.environment) {
     setenv(name.c_str(), value.c_str(), 1);
   }
