@@ -85,7 +85,7 @@ class Checkpoints {
   Checkpoints(const RunOptions& options, size_t total) : options_(options), total_(total) {}
 
   void offer(const RunResult& run, const Rows& rows, size_t done) {
-    if (!options_.checkpoint || done >= total_ || (last_ && seconds_since(*last_) < options_.checkpoint_s)) {
+    if (!options_.checkpoint || done >= total_ || (given_ && seconds_since(last_) < options_.checkpoint_s)) {
       return;
     }
     RunResult partial = run;
@@ -94,12 +94,14 @@ class Checkpoints {
     add_rows(rows, partial);
     options_.checkpoint(partial);
     last_ = Clock::now();
+    given_ = true;
   }
 
  private:
   const RunOptions& options_;
   size_t total_;
-  std::optional<Clock::time_point> last_;
+  bool given_ = false;
+  Clock::time_point last_{};
 };
 
 // Axes whose name is that of another option of `bench`.

@@ -45,7 +45,8 @@ inline std::string shell_quoted(const std::string& word) {
 inline ToolResult run_tool(const std::vector<std::string>& words, const std::string& input = "", int limit_s = 120) {
   std::string line = "timeout " + std::to_string(limit_s);
   for (const std::string& word : words) {
-    line += " " + shell_quoted(word);
+    line += ' ';
+    line += shell_quoted(word);
   }
   line += " 2>&1 <" + shell_quoted(input.empty() ? "/dev/null" : input);
   ToolResult result;
