@@ -11,8 +11,9 @@ namespace cudabk {
 // 2t + 16, 2t + 17, 2t + 24, 2t + 25 of the step; then a start value per column, group and row half h:
 // -(1024 + factor * zero) * the sum of the column's group, in the order of column_start_place; then per column the
 // power of two that undoes the scaling of this unit.
-constexpr int column_step_bytes(int cols) { return cols * 64; }
-constexpr int column_data_bytes(int cols) { return 8 * column_step_bytes(cols); }
+constexpr int kColumnStepBytes = 512, kColumnDataBytes = 8 * kColumnStepBytes;  // of 8 columns
+constexpr int column_step_bytes(int cols) { return kColumnStepBytes / 8 * cols; }
+constexpr int column_data_bytes(int cols) { return kColumnDataBytes / 8 * cols; }
 constexpr int column_scale_place(int group, int cols) {  // bytes
   return column_data_bytes(cols) + kFragDepth / group * cols * 8;
 }
@@ -69,8 +70,6 @@ constexpr int dequantize_frag_shared_bytes(int bytes) { return 4 * kFragRows * f
 constexpr int frag_vector_shared_bytes(DType type, int warps, int strips) {
   return frag_lookup_bytes(type) + (warps - 1) * strips * 32 * 8;
 }
-constexpr int frag_wide_shared_bytes(DType type, int warps, int strips) {
-  return frag_lookup_bytes(type) + (warps - 1) * strips * 32 * 16;
-}
+constexpr int frag_wide_shared_bytes(DType type, int warps) { return frag_lookup_bytes(type) + (warps - 1) * 32 * 16; }
 
 }  // namespace cudabk

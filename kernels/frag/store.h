@@ -29,7 +29,7 @@ int read_strip(const FragArgs& a) {
   return own_strip<Strips>() < strips ? own_strip<Strips>() : strips - 1;
 }
 
-// Where warps leave their sums for the first warp of their strip: [warp - Strips][lane].
+// Where warps leave their sums for the first warp of their strip.
 template <DType T, class Slot>
 Slot* sum_slots() {
   return reinterpret_cast<Slot*>(shared_memory<uint8_t>() + frag_lookup_bytes(T));
@@ -40,7 +40,7 @@ template <DType T, int Cols, int Warps, int Strips>
 void finish_narrow(float (&sum)[2], const FragArgs& a, int batch) {
   constexpr FragShape S = frag_shape(T);
   using P = Period<S, Cols>;
-  auto* slots = sum_slots<T, f32x2>();
+  auto* slots = sum_slots<T, f32x2>();  // [warp - Strips][lane]
   if (warp() >= Strips) {
     slots[(warp() - Strips) * kWarpSize + lane()] = {sum[0], sum[1]};
   }
@@ -67,21 +67,21 @@ void finish_narrow(float (&sum)[2], const FragArgs& a, int batch) {
   block_sync();  // the slots are used again
 }
 
-// sum: as the products leave it: rows g, g + 8 of the strip and columns 2t, 2t + 1.
-template <DType T, int Strips, int Warps>
+// sum: as the products leave it: rows g, g + 8 of the block's strip and columns 2t, 2t + 1.
+template <DType T, int Warps>
 void finish_wide(float (&sum)[4], const FragArgs& a, int batch) {
   constexpr FragShape S = frag_shape(T);
   auto* slots = sum_slots<T, f32x4>();
-  if (warp() >= Strips) {
-    slots[(warp() - Strips) * kWarpSize + lane()] = {sum[0], sum[1], sum[2], sum[3]};
+  if (warp() > 0) {
+    slots[(warp() - 1) * kWarpSize + lane()] = {sum[0], sum[1], sum[2], sum[3]};
   }
   block_sync();
-  if (warp() < Strips) {
+  if (warp() == 0) {
     for (int w = 1; w < Warps; ++w) {
-      const f32x4 v = slots[((w - 1) * Strips + warp()) * kWarpSize + lane()];
+      const f32x4 v = slots[(w - 1) * kWarpSize + lane()];
       sum[0] += v.x, sum[1] += v.y, sum[2] += v.z, sum[3] += v.w;
     }
-    const int64_t row = static_cast<int64_t>(own_strip<Strips>()) * kFragRows + lane() / 4;
+    const int64_t row = static_cast<int64_t>(block_x()) * kFragRows + lane() / 4;
     for (int i = 0; i < 4; ++i) {
       store_frag_value(a, batch, row + 8 * (i / 2), static_cast<int64_t>(block_y()) * 8 + 2 * (lane() % 4) + i % 2,
                        sum[i] * frag_row_factor(S, i / 2));

@@ -161,6 +161,7 @@ struct FragTileProduct {
   static constexpr int kWide = TileSums<Cols>::kWide, kUnitBytes = S.unit_bytes();
   static constexpr int kColumnUnit = 4 * kTileColumnsBytes, kColumnsBytes = Cols / 8 * kColumnUnit;
   static constexpr int kStrips = Groups * Strips * 4, kStageBytes = kColumnsBytes + kStrips * kUnitBytes;
+  static constexpr int stages_at() { return frag_lookup_bytes(T); }  // in shared memory, behind the table
 
   struct Walk {
     const uint8_t *weights, *x;  // of the batch
@@ -168,15 +169,14 @@ struct FragTileProduct {
     int total_units;
     int strip0, last_strip, tile0, last_tile;
   };
-  static uint8_t* stage_memory(int stage) {
-    return shared_memory<uint8_t>() + frag_lookup_bytes(T) + stage * kStageBytes;
+  static SharedBarrier* full(int stage) {
+    return reinterpret_cast<SharedBarrier*>(shared_memory<uint8_t>() + (stages_at() + Stages * kStageBytes)) + stage;
   }
-  static SharedBarrier* full(int stage) { return reinterpret_cast<SharedBarrier*>(stage_memory(Stages)) + stage; }
   static SharedBarrier* empty(int stage) { return full(Stages + stage); }
 
   // ---- the producer warp: lane i copies the i-th strip and column tile ----
   static void copy_strips(const Walk& w, int unit, int stage) {
-    uint8_t* to = stage_memory(stage) + kColumnsBytes;
+    uint8_t* to = shared_memory<uint8_t>() + stage * kStageBytes + (stages_at() + kColumnsBytes);
     for (int s = lane(); s < kStrips; s += kWarpSize) {  // strips past the last are read as the last one, not stored
       const int strip = w.strip0 + s < w.last_strip ? w.strip0 + s : w.last_strip;
       bulk_copy(to + s * kUnitBytes,
@@ -185,7 +185,7 @@ struct FragTileProduct {
     }
   }
   static void copy_columns(const Walk& w, int unit, int stage) {
-    uint8_t* to = stage_memory(stage);
+    uint8_t* to = shared_memory<uint8_t>() + stage * kStageBytes + stages_at();
     for (int c = lane(); c < Cols / 8; c += kWarpSize) {
       const int tile = w.tile0 + c < w.last_tile ? w.tile0 + c : w.last_tile;
       bulk_copy(to + c * kColumnUnit, w.x + (static_cast<int64_t>(tile) * w.total_units + w.begin + unit) * kColumnUnit,
@@ -250,7 +250,7 @@ struct FragTileProduct {
     uint32_t a[2][4][4];
     const int slot = warp() / 4 * Strips * 4 + warp() % 4;
     for (int unit = 0, stage = 0, parity = 0; unit < w.units; ++unit) {
-      const uint8_t* memory = stage_memory(stage);
+      const uint8_t* memory = shared_memory<uint8_t>() + stage * kStageBytes + stages_at();
       const uint8_t* strips = memory + kColumnsBytes + slot * kUnitBytes;
       const uint64_t columns = wgmma_operand(memory, 128, kColumnUnit);
       barrier_wait(full(stage), parity);

@@ -64,11 +64,18 @@ void multiply_unit(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w,
   sum[1] = fma_f(x.scale, part[1], sum[1]);
 }
 
+// Registers for the activations of the next unit too?
+template <FragShape S, int Cols>
+constexpr bool columns_come_ahead() {
+  return Cols == 1 || (Cols == 2 && S.group == 32 && S.low_bits + S.high_bits <= 5);
+}
+
 // grid: x = ceil(m / (16 * Strips)), y = ceil(n / Cols), z = batch (looped).
 template <DType T, int Cols, int Warps, int Strips>
 KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a) {
   constexpr FragShape S = frag_shape(T);
   constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group, Cols);
+  constexpr bool kAhead = columns_come_ahead<S, Cols>();
   const int tiles = (a.n + Cols - 1) / Cols, first = warp() / Strips;
   uint32_t masks[8 / Cols];  // of the groups of a period: where this lane is the operand's column
   for (int i = 0; i < 8 / Cols; ++i) {
@@ -79,7 +86,7 @@ KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a)
                              (static_cast<int64_t>(read_strip<Strips>(a)) * a.units + first) * kUnit;
     const uint8_t* columns = a.x + ((static_cast<int64_t>(batch) * tiles + block_y()) * a.units + first) * kColumnUnit;
     NarrowUnit<S, Cols> current, next;
-    NarrowColumns<S, Cols> x;
+    NarrowColumns<S, Cols> x, next_x;
     if (first < a.units) {
       current.load(weights);
     }
@@ -87,17 +94,30 @@ KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a)
     allow_next_kernel();
     wait_for_previous_kernel();  // weights are constant: their loads may overlap the kernel before this one
     float sum[2] = {0, 0};
+    if (kAhead && first < a.units) {
+      x.load(columns);
+    }
     int unit = first;
     for (; unit + Warps < a.units; unit += Warps) {
-      x.load(columns);
+      if constexpr (!kAhead) {
+        x.load(columns);
+      }
       weights += Warps * kUnit;
       columns += Warps * kColumnUnit;
       next.load(weights);
+      if constexpr (kAhead) {
+        next_x.load(columns);
+      }
       multiply_unit<T, Cols>(sum, current, x, masks);
       current = next;
+      if constexpr (kAhead) {
+        x = next_x;
+      }
     }
     if (unit < a.units) {
-      x.load(columns);
+      if constexpr (!kAhead) {
+        x.load(columns);
+      }
       multiply_unit<T, Cols>(sum, current, x, masks);
     }
     finish_narrow<T, Cols, Warps, Strips>(sum, a, batch);

@@ -1,6 +1,6 @@
-// Frag weights times 8 columns per block: the products' own width. A block computes Strips strips; the Warps warps of a
-// strip take every Warps-th unit of k and read it straight into registers: a tile makes room for the same tile of the
-// next unit as soon as it is used, so that three are always on their way. Any number of columns, 8 at a time.
+// Frag weights times 8 columns per block: the products' own width. A block computes one strip; its warps take every
+// Warps-th unit of k and read it straight into registers: a tile makes room for the same tile of the next unit as soon
+// as it is used, so that three are always on their way. Any number of columns, 8 at a time.
 #pragma once
 
 #include "frag/multiply.h"
@@ -80,25 +80,25 @@ void multiply_wide_unit(float (&sum)[4], WideUnit<frag_shape(T)>& w, const uint8
 // Blocks of an SM that registers are bounded for: Blackwell's compiler would spill a word at two.
 constexpr int wide_blocks(int blocks) { return kArch >= 1000 ? 1 : blocks; }
 
-// grid: x = ceil(m / (16 * Strips)), y = ceil(n / 8), z = batch (looped). Blocks: of an SM, bounds registers.
-template <DType T, int Strips, int Warps, int Blocks>
-KERNEL_MIN_BLOCKS(frag_wide, Warps* Strips* kWarpSize, wide_blocks(Blocks))(FragArgs a) {
+// grid: x = ceil(m / 16), y = ceil(n / 8), z = batch (looped). Blocks: of an SM, bounds registers.
+template <DType T, int Warps, int Blocks>
+KERNEL_MIN_BLOCKS(frag_wide, Warps* kWarpSize, wide_blocks(Blocks))(FragArgs a) {
   constexpr FragShape S = frag_shape(T);
   constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group, 8);
-  const int tiles = (a.n + 7) / 8, first = warp() / Strips;
+  const int tiles = (a.n + 7) / 8;
   for (int batch = block_z(); batch < a.batch.batch; batch += grid_z()) {
     const uint8_t* weights = a.weights + weight_offset(a.batch, batch, a.stride2, a.stride3) +
-                             (static_cast<int64_t>(read_strip<Strips>(a)) * a.units + first) * kUnit;
+                             (static_cast<int64_t>(block_x()) * a.units + warp()) * kUnit;
     WideUnit<S> current;
-    if (first < a.units) {
+    if (warp() < a.units) {
       current.load(weights);
     }
-    fill_frag_lookup<T, Warps * Strips>();
+    fill_frag_lookup<T, Warps>();
     allow_next_kernel();
     wait_for_previous_kernel();  // weights are constant: their loads may overlap the kernel before this one
-    const uint8_t* columns = a.x + ((static_cast<int64_t>(batch) * tiles + block_y()) * a.units + first) * kColumnUnit;
+    const uint8_t* columns = a.x + ((static_cast<int64_t>(batch) * tiles + block_y()) * a.units + warp()) * kColumnUnit;
     float sum[4] = {};
-    int unit = first;
+    int unit = warp();
     for (; unit + Warps < a.units; unit += Warps, columns += Warps * kColumnUnit) {
       weights += Warps * kUnit;
       multiply_wide_unit<T, true>(sum, current, columns, weights);
@@ -106,7 +106,7 @@ KERNEL_MIN_BLOCKS(frag_wide, Warps* Strips* kWarpSize, wide_blocks(Blocks))(Frag
     if (unit < a.units) {
       multiply_wide_unit<T, false>(sum, current, columns, weights);
     }
-    finish_wide<T, Strips, Warps>(sum, a, batch);
+    finish_wide<T, Warps>(sum, a, batch);
   }
 }
 

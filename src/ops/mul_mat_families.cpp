@@ -77,12 +77,9 @@ Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo&
   }
   return p.dim("n") <= 4 ? Support{} : Support::no(fmt::format("up to 4 columns, the problem has {}", p.dim("n")));
 }
-Support frag_wide_can_run(const Problem& p, const Config& c, const DeviceInfo&) {
+Support frag_wide_can_run(const Problem& p, const Config&, const DeviceInfo&) {
   if (const Support s = frag_layout(p); !s) {
     return s;
-  }
-  if (c.at("strips") > 1 && c.at("blocks") > 1) {
-    return Support::no("blocks of two strips need the registers of an SM");
   }
   return p.dim("n") <= 8 * kMaxGridYZ ? Support{} : Support::no("more columns than a grid has");
 }
@@ -113,8 +110,8 @@ Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&)
 
 const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
-const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8, 10, 14}, 8}, {"strips", {1, 2}, 1}};
-const std::vector<ConfigParam> kFragWideParams = {{"strips", {1, 2}, 1}, {"warps", {4, 6}, 6}, {"blocks", {1, 2}, 2}};
+const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8, 10}, 8}, {"strips", {1, 2}, 1}};
+const std::vector<ConfigParam> kFragWideParams = {{"warps", {4, 6}, 4}, {"blocks", {1, 2}, 1}};
 const std::vector<ConfigParam> kFragTileParams = {
     {"cols", {16, 32, 64, 128}, 64}, {"groups", {2, 4}, 2}, {"split", {1, 2, 4, 8}, 4}};
 // Fallbacks that need no spilling on any architecture.

@@ -73,11 +73,9 @@ Launches lower_frag_vector(const Product& p, LowerContext& ctx) {
 }
 
 Launches lower_frag_wide(const Product& p, LowerContext& ctx) {
-  const int strips = p.choice.config.at("strips"), warps = p.choice.config.at("warps"),
-            blocks = p.choice.config.at("blocks");
-  return lower_frag(
-      p, {"frag/wide.h", fmt::format("frag_wide<{}, {}, {}, {}>", type_text(p.weights.type), strips, warps, blocks)},
-      product_grid(p, strips, 8), 8, warps * strips, frag_wide_shared_bytes(p.weights.type, warps, strips), ctx);
+  const int warps = p.choice.config.at("warps"), blocks = p.choice.config.at("blocks");
+  return lower_frag(p, {"frag/wide.h", fmt::format("frag_wide<{}, {}, {}>", type_text(p.weights.type), warps, blocks)},
+                    product_grid(p, 1, 8), 8, warps, frag_wide_shared_bytes(p.weights.type, warps), ctx);
 }
 
 }  // namespace cudabk

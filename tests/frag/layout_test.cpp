@@ -306,22 +306,22 @@ TEST_P(FragProduct, OneTwoAndFourColumns) {
 }
 
 TEST_P(FragProduct, EightColumnsAndMore) {
-  const std::string entry = kernel("frag_wide", "1, 6, 2");
+  const std::string entry = kernel("frag_wide", "4, 1");
   for (const int64_t n : {8, 3, 17}) {
-    const double one = error_of(random_weights(16, 256, kSeed), n, "frag/wide.h", entry, 16, 8, 6,
-                                frag_wide_shared_bytes(GetParam(), 6, 1));
+    const double one = error_of(random_weights(16, 256, kSeed), n, "frag/wide.h", entry, 16, 8, 4,
+                                frag_wide_shared_bytes(GetParam(), 4));
     EXPECT_LT(one, kBound) << n << " columns, one unit";
   }
-  const double many = error_of(random_weights(33, 256 * 19, kSeed), 9, "frag/wide.h", entry, 16, 8, 6,
-                               frag_wide_shared_bytes(GetParam(), 6, 1));
+  const double many = error_of(random_weights(33, 256 * 19, kSeed), 9, "frag/wide.h", entry, 16, 8, 4,
+                               frag_wide_shared_bytes(GetParam(), 4));
   EXPECT_LT(many, kBound) << "19 units";
 }
 
 TEST_P(FragProduct, ColumnsOfAnySize) {
-  const std::string entry = kernel("frag_wide", "1, 6, 2");
+  const std::string entry = kernel("frag_wide", "4, 1");
   for (const float scale : {1e-30F, 1e6F, 1e30F}) {
-    const double error = error_of(random_weights(16, 512, kSeed), 8, "frag/wide.h", entry, 16, 8, 6,
-                                  frag_wide_shared_bytes(GetParam(), 6, 1), scale);
+    const double error = error_of(random_weights(16, 512, kSeed), 8, "frag/wide.h", entry, 16, 8, 4,
+                                  frag_wide_shared_bytes(GetParam(), 4), scale);
     EXPECT_LT(error, kBound) << "activations of " << scale;
   }
 }
