@@ -1,0 +1,45 @@
+// 16-bit float weights streamed past activations that stay in registers.
+#pragma once
+
+#include "mmvq/args.h"
+
+namespace cudabk {
+
+struct MmsfArgs {
+  const uint8_t* weights;  // [k, m, A2, A3] f16 or bf16, rows dense; byte strides below
+  const uint8_t* x;        // [k, n, B2, B3] f32 or f16, rows dense; byte strides below
+  float* dst;              // [m, n, batch] dense; with splits > 1: partial sums [splits][batch][n][m]
+  EpilogueArgs epilogue;   // applied when splits == 1
+  BatchArgs batch;
+  int64_t row_stride, stride2, stride3;        // weights
+  int64_t x_col_stride, x_stride2, x_stride3;  // activations
+  int64_t units;                               // batch * splits * strips: what all blocks together compute
+  int32_t m, n, k;
+  int32_t strips;  // of 16 rows
+  int32_t splits;  // parts of k: what the warps of a block hold
+};
+
+struct MmsfReduceArgs {
+  const float* partial;  // [splits][total]
+  float* dst;            // [total], total = m * n * batch in that order
+  EpilogueArgs epilogue;
+  int64_t m, n, total;
+  int32_t splits;
+};
+
+constexpr int kMmsfRows = 16;     // of a strip
+constexpr int kMmsfChunk = 32;    // elements of k that four lanes take at a time, 8 each
+constexpr int kMmsfPitch = 20;    // floats per column of a partial strip: no two lanes of a store share a bank
+constexpr int kMmsfMaxCols = 64;  // held at a time
+constexpr int kMmsfReduceThreads = 128;
+
+// Tiles of 8 columns a block holds for n columns: 1, 2, 4 or 8.
+constexpr int mmsf_tiles(int64_t n) { return n <= 8 ? 1 : (n <= 16 ? 2 : (n <= 32 ? 4 : 8)); }
+
+// Registers a thread needs: activations, weights under way, sums, addresses and the rest.
+constexpr int mmsf_registers(int tiles, int chunks) { return tiles * chunks * 4 + chunks * 8 + tiles * 4 + 40; }
+
+// Two buffers of partial strips, and the factors of the warps' columns.
+constexpr int mmsf_shared_bytes(int warps, int tiles) { return 4 * warps * tiles * 8 * (2 * kMmsfPitch + 1); }
+
+}  // namespace cudabk
