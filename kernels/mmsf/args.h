@@ -37,7 +37,7 @@ constexpr int kMmsfReduceThreads = 128;
 constexpr int mmsf_tiles(int64_t n) { return n <= 8 ? 1 : (n <= 16 ? 2 : (n <= 32 ? 4 : 8)); }
 
 // Registers a thread needs: activations, weights under way, sums, addresses and the rest.
-constexpr int mmsf_registers(int tiles, int chunks) { return tiles * chunks * 4 + chunks * 8 + tiles * 4 + 40; }
+constexpr int mmsf_registers(int tiles, int chunks) { return tiles * chunks * 4 + chunks * 8 + tiles * 4 + 28; }
 
 // Two buffers of partial strips, and the factors of the warps' columns.
 constexpr int mmsf_shared_bytes(int warps, int tiles) { return 4 * warps * tiles * 8 * (2 * kMmsfPitch + 1); }

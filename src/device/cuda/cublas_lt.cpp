@@ -128,6 +128,9 @@ Status CublasLt::run(const GemmCall& call, cudaStream_t stream, const Memory& wo
   if (call.batch != 1 || call.pointer_arrays || call.algo < 1) {
     return internal_error("a numbered algorithm is for one product");
   }
+  if (call.m == 0 || call.n == 0) {
+    return success();
+  }
   const Kind kind = {call.type_ab,
                      call.type_c,
                      call.allow_tf32,
