@@ -6,9 +6,10 @@
 namespace cudabk {
 
 // Floats of which `largest` is the largest |x| can be rounded to f16 as they are: none overflows, and what is lost of
-// the smallest, 2^-25, is less than 2^-15 of the largest. Zeros, infinities and NaN need no factor either.
-inline bool fits_f16(float largest) {
-  return (largest >= 0.001953125f && largest <= 32768.0f) || largest == 0.0f || !is_finite(largest);
+// the smallest, 2^-25, is less than 2^-15 of the largest (limit: at most 65504). Zeros, infinities and NaN need no
+// factor either.
+inline bool fits_f16(float largest, float limit = 32768.0f) {
+  return (largest >= 0.001953125f && largest <= limit) || largest == 0.0f || !is_finite(largest);
 }
 
 // A power of two s with largest * s in [2^14, 2^15); 1 for zero, denormals and what is not finite.

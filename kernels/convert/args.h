@@ -35,9 +35,4 @@ struct GemmPointersArgs {
   int64_t b2, ratio2, ratio3, batch;
 };
 
-// narrow.h: elements and threads of a block of narrow_pieces, threads of a block of narrow_rows and the runs of four
-// elements a thread of it holds.
-constexpr int kNarrowPiece = 4096, kNarrowPieceThreads = 256, kNarrowRowThreads = 512;
-constexpr int narrow_runs(int64_t k) { return k <= 4 * kNarrowRowThreads * 2 ? 2 : 8; }
-
 }  // namespace cudabk

@@ -10,6 +10,7 @@
 namespace cudabk {
 
 constexpr int kConvertThreads = 256;
+constexpr float kLargestF16 = 65504.0f;
 
 // N floats (a multiple of 8) as elements of another type, in 16-byte stores.
 template <DType To, int N>
@@ -121,7 +122,7 @@ KERNEL(convert_rows, kConvertThreads)(ConvertArgs a) {
     float factor = 1.0f;
     if constexpr (To == DType::f16) {
       const float largest = From == DType::f32 ? row_amax<From>(x, a.k) : 1.0f;
-      factor = fits_f16(largest) ? 1.0f : f16_factor(largest);
+      factor = fits_f16(largest, kLargestF16) ? 1.0f : f16_factor(largest);
       if (thread_x() == 0) {
         a.scale[row] = divide(1.0f, factor);
       }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/f16_range.h"
-#include "convert/args.h"
+#include "convert/narrow_args.h"
 #include "formats/dtypes.h"
 #include "platform/platform.h"
 

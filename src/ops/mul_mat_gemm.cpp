@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "convert/args.h"
+#include "convert/narrow_args.h"
 #include "formats/frag_place.h"
 #include "formats/slices.h"
 #include "ops/frag_weights.h"
