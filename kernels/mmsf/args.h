@@ -13,9 +13,7 @@ struct MmsfArgs {
   BatchArgs batch;
   int64_t row_stride, stride2, stride3;        // weights
   int64_t x_col_stride, x_stride2, x_stride3;  // activations
-  int64_t units;                               // batch * splits * strips: what all blocks together compute
   int32_t m, n, k;
-  int32_t strips;  // of 16 rows
   int32_t splits;  // parts of k: what the warps of a block hold
 };
 
@@ -38,6 +36,17 @@ constexpr int mmsf_tiles(int64_t n) { return n <= 8 ? 1 : (n <= 16 ? 2 : (n <= 3
 
 // Registers a thread needs: activations, weights under way, sums, addresses and the rest.
 constexpr int mmsf_registers(int tiles, int chunks) { return tiles * chunks * 4 + chunks * 8 + tiles * 4 + 28; }
+
+// Registers of a thread when `blocks` blocks of `warps` warps share an SM, as compilers hand them out.
+constexpr int mmsf_register_room(int warps, int blocks) {
+  const int all = 65536 / (warps * 32 * blocks) / 8 * 8;
+  return all < 255 ? all : 255;
+}
+
+// Chunks of tiles of activations that a warp loads together, as f32: as many as there are registers for.
+constexpr int mmsf_together(int tiles, int chunks, int room) {
+  return tiles * chunks * 4 + chunks * 8 + 140 <= room ? 8 : 4;
+}
 
 // Two buffers of partial strips, and the factors of the warps' columns.
 constexpr int mmsf_shared_bytes(int warps, int tiles) { return 4 * warps * tiles * 8 * (2 * kMmsfPitch + 1); }

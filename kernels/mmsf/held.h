@@ -30,6 +30,7 @@ void load_eight(const uint8_t* p, int left, float (&v)[8]) {
       return;
     }
   }
+#pragma unroll
   for (int i = 0; i < 8; ++i) {
     v[i] = !Vector && i < left ? load_float<X>(p + i * block_bytes(X)) : 0.0f;
   }
@@ -38,16 +39,19 @@ void load_eight(const uint8_t* p, int left, float (&v)[8]) {
 template <DType W>
 Eight narrow_eight(const float (&v)[8]) {
   Eight e;
+#pragma unroll
   for (int i = 0; i < 4; ++i) {
     e.words[i] = W == DType::f16 ? pack_f16(v[2 * i], v[2 * i + 1]) : pack_bf16(v[2 * i], v[2 * i + 1]);
   }
   return e;
 }
 
-template <DType W, DType X, int Tiles, int Chunks, bool Vector>
+// Together: chunks of tiles whose loads are issued together.
+template <DType W, DType X, int Tiles, int Chunks, int Together, bool Vector>
 struct Held {
   static constexpr bool kScales = W == DType::f16 && X == DType::f32;
-  static constexpr int kBatch = Chunks < 4 ? Chunks : 4;  // chunks whose loads are issued together
+  static constexpr int kDepth = Chunks < Together ? Chunks : Together;
+  static constexpr int kWidth = Tiles < Together / kDepth ? Tiles : Together / kDepth;
 
   Eight chunks[Chunks][Tiles];
   bool scaled;  // uniform over the warp: the sums are to be multiplied by what `factors` has
@@ -55,16 +59,16 @@ struct Held {
   // factors: shared memory of this warp, one float per column.
   void load(const HeldPlace& p, float* factors) {
     scaled = false;
-    bool fits = true;
-    for (int tile = 0; tile < Tiles; ++tile) {
-      const float largest = load_tile(p, tile, 1.0f);
-      if constexpr (kScales) {
-        fits = fits_f16(of_column(largest)) && fits;
-      }
-    }
+    float largest[Tiles];
+    load_all(p, nullptr, largest);
     if constexpr (kScales) {
+      bool fits = true;
+#pragma unroll
+      for (int tile = 0; tile < Tiles; ++tile) {
+        fits = fits_f16(of_column(largest[tile])) && fits;
+      }
       if (!warp_all(fits)) {
-        rescale(p, factors);
+        rescale(p, largest, factors);
       }
     }
   }
@@ -76,42 +80,62 @@ struct Held {
     return max_f(largest, shuffle_xor(largest, 2));
   }
 
-  // Returns the largest |x| of this lane's elements.
-  float load_tile(const HeldPlace& p, int tile, float factor) {
-    const int col = 8 * tile + lane() / 4;
-    const uint8_t* x = p.x + col * p.col_stride;
-    const int left = col < p.cols ? p.left : 0;
-    float largest = 0;
-    for (int first = 0; first < Chunks; first += kBatch) {
-      float v[kBatch][8];
-      for (int c = 0; c < kBatch; ++c) {
-        load_eight<X, Vector>(x + (first + c) * kMmsfChunk * block_bytes(X), left - (first + c) * kMmsfChunk, v[c]);
-      }
-      for (int c = 0; c < kBatch; ++c) {
-        if constexpr (kScales) {
-          for (int i = 0; i < 8; ++i) {
-            largest = max_f(largest, abs_f(v[c][i]));
-            v[c][i] *= factor;
-          }
-        }
-        chunks[first + c][tile] = narrow_eight<W>(v[c]);
+  // Multiplied by what 1 / factors has (nullptr: 1). largest: |x| of this lane's elements of each tile, before that.
+  void load_all(const HeldPlace& p, const float* factors, float (&largest)[Tiles]) {
+#pragma unroll
+    for (int tile = 0; tile < Tiles; tile += kWidth) {
+#pragma unroll
+      for (int chunk = 0; chunk < Chunks; chunk += kDepth) {
+        load_some(p, tile, chunk, factors, largest);
       }
     }
-    return largest;
+  }
+
+  void load_some(const HeldPlace& p, int tile0, int chunk0, const float* factors, float (&largest)[Tiles]) {
+    float v[kWidth][kDepth][8];
+#pragma unroll
+    for (int t = 0; t < kWidth; ++t) {
+      const int col = 8 * (tile0 + t) + lane() / 4;
+      const uint8_t* x = p.x + col * p.col_stride;
+      const int left = col < p.cols ? p.left : 0;
+#pragma unroll
+      for (int c = 0; c < kDepth; ++c) {
+        const int at = (chunk0 + c) * kMmsfChunk;
+        load_eight<X, Vector>(x + at * block_bytes(X), left - at, v[t][c]);
+      }
+    }
+#pragma unroll
+    for (int t = 0; t < kWidth; ++t) {
+      const int tile = tile0 + t;
+      float most = chunk0 == 0 ? 0.0f : largest[tile];
+      const float factor = factors == nullptr ? 1.0f : divide(1.0f, factors[8 * tile + lane() / 4]);
+#pragma unroll
+      for (int c = 0; c < kDepth; ++c) {
+        if constexpr (kScales) {
+#pragma unroll
+          for (int i = 0; i < 8; ++i) {
+            most = max_f(most, abs_f(v[t][c][i]));
+            v[t][c][i] = factors == nullptr ? v[t][c][i] : v[t][c][i] * factor;
+          }
+        }
+        chunks[chunk0 + c][tile] = narrow_eight<W>(v[t][c]);
+      }
+      largest[tile] = most;
+    }
   }
 
   // Rare: some column does not fit f16 as it is.
-  void rescale(const HeldPlace& p, float* factors) {
+  void rescale(const HeldPlace& p, float (&largest)[Tiles], float* factors) {
     scaled = true;
+#pragma unroll
     for (int tile = 0; tile < Tiles; ++tile) {
-      const float largest = of_column(load_tile(p, tile, 1.0f));
-      const float factor = fits_f16(largest) ? 1.0f : f16_factor(largest);
-      load_tile(p, tile, factor);
+      const float most = of_column(largest[tile]);
       if (lane() % 4 == 0) {
-        factors[8 * tile + lane() / 4] = divide(1.0f, factor);
+        factors[8 * tile + lane() / 4] = fits_f16(most) ? 1.0f : divide(1.0f, f16_factor(most));
       }
     }
     warp_sync();
+    load_all(p, factors, largest);
   }
 };
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "formats/slices.h"
 #include "frag/tile_args.h"
 #include "mmsf/args.h"
@@ -71,9 +69,6 @@ Support mmf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   return s ? tile_can_run(p, c, d) : s;
 }
 
-// Registers of a thread when `blocks` blocks share an SM, as the compiler hands them out.
-int registers_of(int warps, int blocks) { return std::min(255, 65536 / (warps * 32 * blocks) / 8 * 8); }
-
 Support mmsf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   const DType t = weight_type(p);
   if (t != DType::f16 && t != DType::bf16) {
@@ -89,7 +84,7 @@ Support mmsf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
     return Support::no(fmt::format("up to {} columns, the problem has {}", kMmsfMaxCols, p.dim("n")));
   }
   const int tiles = mmsf_tiles(p.dim("n")), needed = mmsf_registers(tiles, c.at("chunks")),
-            room = registers_of(c.at("warps"), c.at("blocks"));
+            room = mmsf_register_room(c.at("warps"), c.at("blocks"));
   if (needed > room) {
     return Support::no(
         fmt::format("{} columns need about {} registers, there is room for {}", p.dim("n"), needed, room));

@@ -39,19 +39,19 @@ Launches lower_mmsf(const Product& p, LowerContext& ctx) {
   const Tensor& w = p.weights;
   const int64_t held = static_cast<int64_t>(warps) * chunks * kMmsfChunk;
   const int splits = static_cast<int>((p.k() + held - 1) / held);
-  const int64_t strips = (p.m() + kMmsfRows - 1) / kMmsfRows, units = strips * splits * p.batch();
+  const int64_t strips = (p.m() + kMmsfRows - 1) / kMmsfRows;
   const int64_t room = static_cast<int64_t>(ctx.device().sm_count) * blocks;
+  const int64_t groups = std::clamp<int64_t>(room / splits, 1, strips);
   const bool vector = rows_aligned(w, 16) && rows_aligned(p.x, 16) && p.k() % 8 == 0;
   KernelCall<MmsfArgs> call({"mmsf/mmsf.h", fmt::format("mmsf<{}, {}, {}, {}, {}, {}, {}>", type_text(w.type),
                                                         type_text(p.x.type), tiles, chunks, warps, blocks, vector)},
-                            {static_cast<uint32_t>(std::min(units, room))}, {static_cast<uint32_t>(warps * 32)},
+                            {static_cast<uint32_t>(groups * splits), 1, grid_extent(p.batch())},
+                            {static_cast<uint32_t>(warps * 32)},
                             static_cast<uint32_t>(mmsf_shared_bytes(warps, tiles)));
   set_weights(call, p, ctx);
   call.args.x_col_stride = p.x.nb[1];
   call.args.x_stride2 = p.x.nb[2];
   call.args.x_stride3 = p.x.nb[3];
-  call.args.units = units;
-  call.args.strips = static_cast<int32_t>(strips);
   call.args.splits = splits;
   call.bind(call.args.x, ctx.data(p.x));
   Launches after;
