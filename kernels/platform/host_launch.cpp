@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -88,8 +89,13 @@ CorePool& core_pool() {
   return pool;
 }
 
+// Not thread_local: a destructor at the thread's end would keep a library that holds this from being unloaded. A thread
+// that gets the id of one that is gone has its place in memory too, and takes its runner over.
 BlockRunner& runner_of_this_thread() {
-  thread_local std::unique_ptr<BlockRunner> runner;
+  static std::mutex mutex;
+  static std::map<std::thread::id, std::unique_ptr<BlockRunner>> runners;
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<BlockRunner>& runner = runners[std::this_thread::get_id()];
   if (runner == nullptr) {
     runner = std::make_unique<BlockRunner>();
   }

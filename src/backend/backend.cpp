@@ -13,13 +13,13 @@ Result<std::unique_ptr<Backend>> Backend::create(Device& device, BackendOptions 
   return backend;
 }
 
-Result<std::unique_ptr<Execution>> Backend::prepare(const Graph& graph, const Bindings& bindings) {
+Result<std::unique_ptr<Execution>> Backend::prepare(const Graph& graph, const Bindings& bindings, LaunchMode mode) {
   CUDABK_ASSIGN(Plan plan, make_plan(graph, device_.info(), options_.plan));
   ++counters_.plans_made;
   CUDABK_ASSIGN(ScratchPool::Lease lease, pool_.lease(plan.scratch_bytes));
   Bindings bound = bindings;
   bound.scratch = lease.ptr();
-  return make_execution(std::move(plan), graph, bound, device_, options_.mode, std::move(lease), counters_);
+  return make_execution(std::move(plan), graph, bound, device_, mode, std::move(lease), counters_);
 }
 
 // A graph seen before is replayed; the same graph at other addresses is patched; anything else is planned.

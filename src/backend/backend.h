@@ -28,6 +28,11 @@ class Execution {
   // Enqueues every launch on `stream`. Returns when enqueued.
   virtual Status run(Stream& stream) = 0;
   virtual LaunchMode mode() const = 0;
+  // From the next run on as one graph, where the device builds it; does nothing when it is one already.
+  virtual void use_graph() = 0;
+  // The same plan at other addresses, launch by launch. It shares this one's scratch memory: they run one after the
+  // other on one stream.
+  virtual Result<std::unique_ptr<Execution>> at(const Graph& graph, const Bindings& bindings) const = 0;
   virtual const std::string& fallback_reason() const = 0;   // why a graph was asked for and not used; else empty
   virtual ExecGraph* exec_graph() = 0;                      // nullptr in eager mode
   virtual void set_observer(LaunchObserver* observer) = 0;  // eager mode; not owned, may be nullptr
@@ -53,7 +58,10 @@ class Backend {
   static Result<std::unique_ptr<Backend>> create(Device& device, BackendOptions options);
 
   // Plans, binds and (graph mode) instantiates, without running. For benchmarks that replay.
-  Result<std::unique_ptr<Execution>> prepare(const Graph& graph, const Bindings& bindings);
+  Result<std::unique_ptr<Execution>> prepare(const Graph& graph, const Bindings& bindings) {
+    return prepare(graph, bindings, options_.mode);
+  }
+  Result<std::unique_ptr<Execution>> prepare(const Graph& graph, const Bindings& bindings, LaunchMode mode);
   // The main path: reuse what is cached, run on the backend's stream, do not wait.
   Status compute(const Graph& graph, const Bindings& bindings);
   Status synchronize();

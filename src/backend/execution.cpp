@@ -7,7 +7,7 @@ namespace {
 
 class PlanExecution final : public Execution {
  public:
-  PlanExecution(Plan plan, Device& device, ScratchPool::Lease lease, BackendCounters& counters)
+  PlanExecution(Plan plan, Device& device, std::shared_ptr<ScratchPool::Lease> lease, BackendCounters& counters)
       : plan_(std::move(plan)), device_(device), lease_(std::move(lease)), counters_(counters) {}
 
   Status bind(const Graph& graph, const Bindings& bindings) {
@@ -15,7 +15,10 @@ class PlanExecution final : public Execution {
     return success();
   }
 
-  void build_graph() {
+  void use_graph() override {
+    if (exec_ || !fallback_reason_.empty()) {
+      return;
+    }
     auto built = device_.build_graph(works_);
     if (built.ok()) {
       exec_ = std::move(built).value();
@@ -23,6 +26,14 @@ class PlanExecution final : public Execution {
     } else {
       fallback_reason_ = built.error().message;
     }
+  }
+
+  Result<std::unique_ptr<Execution>> at(const Graph& graph, const Bindings& bindings) const override {
+    auto other = std::make_unique<PlanExecution>(plan_, device_, lease_, counters_);
+    Bindings with_scratch = bindings;
+    with_scratch.scratch = lease_->ptr();
+    CUDABK_TRY(other->bind(graph, with_scratch));
+    return std::unique_ptr<Execution>(std::move(other));
   }
 
   const Plan& plan() const override { return plan_; }
@@ -54,7 +65,7 @@ class PlanExecution final : public Execution {
 
   Status rebind(const Graph& graph, const Bindings& bindings) override {
     Bindings with_scratch = bindings;
-    with_scratch.scratch = lease_.ptr();
+    with_scratch.scratch = lease_->ptr();
     CUDABK_ASSIGN(std::vector<Work> works, bound_works(graph, with_scratch));
     for (size_t i = 0; exec_ && i < works.size(); ++i) {
       if (!same_addresses(works_[i], works[i])) {
@@ -93,7 +104,7 @@ class PlanExecution final : public Execution {
 
   Plan plan_;
   Device& device_;
-  ScratchPool::Lease lease_;
+  std::shared_ptr<ScratchPool::Lease> lease_;
   BackendCounters& counters_;
   std::vector<Work> works_;
   std::unique_ptr<ExecGraph> exec_;
@@ -107,10 +118,11 @@ Result<std::unique_ptr<Execution>> make_execution(Plan plan, const Graph& graph,
                                                   Device& device, LaunchMode mode, ScratchPool::Lease lease,
                                                   BackendCounters& counters) {
   CUDABK_TRY(device.prepare(plan.kernels()));
-  auto execution = std::make_unique<PlanExecution>(std::move(plan), device, std::move(lease), counters);
+  auto execution = std::make_unique<PlanExecution>(std::move(plan), device,
+                                                   std::make_shared<ScratchPool::Lease>(std::move(lease)), counters);
   CUDABK_TRY(execution->bind(graph, bindings));
   if (mode == LaunchMode::kGraph) {
-    execution->build_graph();
+    execution->use_graph();
   }
   return std::unique_ptr<Execution>(std::move(execution));
 }

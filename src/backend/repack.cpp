@@ -56,10 +56,32 @@ Status Repacker::upload(const Tensor& root, DevicePtr packed, std::span<const st
   return pack(root, raw.ptr(), packed);
 }
 
-Status Repacker::download(const Tensor& root, DevicePtr packed, std::span<std::byte> bytes) {
+Status Repacker::download(const Tensor& root, DevicePtr packed, std::span<std::byte> bytes, int64_t offset) {
   CUDABK_ASSIGN(const Memory raw, device_->allocate(byte_size(root)));
   CUDABK_TRY(unpack(root, packed, raw.ptr()));
-  return device_->download(bytes.data(), raw.ptr(), static_cast<int64_t>(bytes.size()));
+  return device_->download(bytes.data(), raw.ptr() + offset, static_cast<int64_t>(bytes.size()));
+}
+
+Status Repacker::copy(DevicePtr dst, DevicePtr src, int64_t bytes) {
+  CUDABK_TRY(device_->synchronize());
+  if (stream_ == nullptr) {
+    CUDABK_ASSIGN(stream_, device_->create_stream());
+  }
+  CUDABK_TRY(stream_->copy(dst, src, bytes));
+  return stream_->synchronize();
+}
+
+Status Repacker::pack_in_place(const Tensor& root, DevicePtr memory) {
+  CUDABK_ASSIGN(const Memory raw, device_->allocate(byte_size(root)));
+  CUDABK_TRY(copy(raw.ptr(), memory, byte_size(root)));
+  CUDABK_TRY(device_->fill(memory, 0, frag_tensor_bytes(root)));
+  return pack(root, raw.ptr(), memory);
+}
+
+Status Repacker::unpack_in_place(const Tensor& root, DevicePtr memory) {
+  CUDABK_ASSIGN(const Memory raw, device_->allocate(byte_size(root)));
+  CUDABK_TRY(unpack(root, memory, raw.ptr()));
+  return copy(memory, raw.ptr(), byte_size(root));
 }
 
 }  // namespace cudabk

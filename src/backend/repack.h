@@ -25,14 +25,19 @@ class Repacker {
 
   // Bytes [offset, offset + bytes.size()) of the tensor; the others keep their values.
   Status upload(const Tensor& root, DevicePtr packed, std::span<const std::byte> bytes, int64_t offset);
-  // The first bytes.size() bytes.
-  Status download(const Tensor& root, DevicePtr packed, std::span<std::byte> bytes);
+  // Bytes [offset, offset + bytes.size()) of the tensor.
+  Status download(const Tensor& root, DevicePtr packed, std::span<std::byte> bytes, int64_t offset = 0);
+  // The memory of `root`, from raw to packed or back, where it is. Blocks. An error of kind kUnfit (no memory for the
+  // other form) leaves it as it was.
+  Status pack_in_place(const Tensor& root, DevicePtr memory);
+  Status unpack_in_place(const Tensor& root, DevicePtr memory);
   const RepackStats& stats() const { return stats_; }
 
  private:
   Status unpack(const Tensor& root, DevicePtr packed, DevicePtr raw);
   Status pack(const Tensor& root, DevicePtr raw, DevicePtr packed);
   Status run(Launch launch);
+  Status copy(DevicePtr dst, DevicePtr src, int64_t bytes);
 
   Device* device_;
   std::unique_ptr<Stream> stream_;  // at first use

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -135,11 +136,16 @@ class Memory {
   int64_t bytes_ = 0;
 };
 
-// A point in a stream, for timing. elapsed_ns blocks until both events happened.
+// Host memory that copies reach without staging, where the device has such memory. Must die before the Device.
+using PinnedMemory = std::unique_ptr<std::byte, std::function<void(std::byte*)>>;
+
+// A point in a stream, for timing and for order. elapsed_ns blocks until both events happened.
 class Event {
  public:
   virtual ~Event() = default;
   virtual Result<double> elapsed_ns(const Event& earlier) const = 0;
+  // Blocks until the work before the last record() is done; at once when there was none. Any thread may call it.
+  virtual Status synchronize() const = 0;
 };
 
 // A list of work built once and replayed with one call (a CUDA graph).
@@ -154,15 +160,21 @@ class ExecGraph {
   virtual std::vector<void*> native_nodes(size_t index) const = 0;
 };
 
-// Work in order. One stream is used by one thread.
+// Work in order. One stream is used by one thread; synchronize() may be called by any.
 class Stream {
  public:
   virtual ~Stream() = default;
   virtual Status run(const Work& work) = 0;
   virtual Status run(ExecGraph& graph) = 0;
   virtual Status record(Event& event) = 0;
-  virtual Status synchronize() = 0;  // blocks; reports errors of earlier work
-  virtual void* native() const = 0;  // cudaStream_t, or nullptr
+  // Later work of this stream starts after what the event marks, in whichever stream that is.
+  virtual Status wait(const Event& event) = 0;
+  // Copies in order with the other work. Host memory stays valid until they are done.
+  virtual Status upload(DevicePtr dst, const void* src, int64_t bytes) = 0;
+  virtual Status download(void* dst, DevicePtr src, int64_t bytes) = 0;
+  virtual Status copy(DevicePtr dst, DevicePtr src, int64_t bytes) = 0;  // within the device; ranges do not overlap
+  virtual Status synchronize() = 0;                                      // blocks; reports errors of earlier work
+  virtual void* native() const = 0;                                      // cudaStream_t, or nullptr
 };
 
 class Device {
@@ -178,6 +190,8 @@ class Device {
 
   // 256-byte aligned. kUnfit with the size asked for and what is free when memory is short.
   virtual Result<Memory> allocate(int64_t bytes) = 0;
+  // 256-byte aligned, for transfers. kUnfit when it cannot be had.
+  virtual Result<PinnedMemory> allocate_pinned(int64_t bytes) = 0;
   virtual Result<std::pair<int64_t, int64_t>> memory_free_total() = 0;
   // Blocking copies between host and device memory, ordered after all earlier work of the device.
   virtual Status upload(DevicePtr dst, const void* src, int64_t bytes) = 0;

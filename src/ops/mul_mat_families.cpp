@@ -97,7 +97,7 @@ Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo&
   if (const Support s = frag_layout(p); !s) {
     return s;
   }
-  if (p.dim("n") > 2 && c.at("warps") > 6 && c.at("blocks") > 1) {
+  if (p.dim("n") > 2 && c.at("warps") > 6) {
     return Support::no("more than 2 columns need the registers of at most 6 warps");
   }
   return p.dim("n") <= 4 ? Support{} : Support::no(fmt::format("up to 4 columns, the problem has {}", p.dim("n")));
@@ -117,7 +117,7 @@ Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d
     return Support::no(fmt::format("needs warp-group products of an sm_90a GPU, the device is {}{}",
                                    d.emulated ? "an emulated " : "", d.arch));
   }
-  if (frag_tile_stages(frag_shape(weight_type(p)), c.at("cols"), c.at("groups"), d.max_shared_bytes) == 0) {
+  if (frag_tile_stages(weight_type(p), c.at("cols"), c.at("groups"), d.max_shared_bytes) == 0) {
     return Support::no(fmt::format("two stages do not fit into {} bytes of shared memory", d.max_shared_bytes));
   }
   return p.dim("n") <= c.at("cols") * kMaxGridYZ ? Support{} : Support::no("more columns than a grid has");
@@ -135,14 +135,13 @@ Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&)
 
 const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
-const std::vector<ConfigParam> kMmsfParams = {
-    {"warps", {4, 8, 16}, 8}, {"chunks", {2, 4, 8}, 4}, {"blocks", {1, 2}, 1}};
-const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8, 10, 14}, 8}, {"blocks", {2}, 2}};
-const std::vector<ConfigParam> kFragWideParams = {{"strips", {1, 2}, 1}, {"warps", {4, 6}, 6}, {"blocks", {1, 2}, 2}};
+const std::vector<ConfigParam> kMmsfParams = {{"warps", {8, 16}, 8}, {"chunks", {2, 4, 8}, 4}, {"blocks", {1, 2}, 1}};
+const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8, 10}, 8}, {"strips", {1, 2}, 1}};
+const std::vector<ConfigParam> kFragWideParams = {{"warps", {4, 6}, 4}, {"blocks", {1, 2}, 1}};
 const std::vector<ConfigParam> kFragTileParams = {
     {"cols", {16, 32, 64, 128}, 64}, {"groups", {2, 4}, 2}, {"split", {1, 2, 4, 8}, 4}};
 // 0: the library's own choice; else the number of a suggestion of cuBLASLt.
-const std::vector<ConfigParam> kBlasParams = {{"algo", {0, 1, 2, 3, 4, 5, 6, 7, 8}, 0}};
+const std::vector<ConfigParam> kBlasParams = {{"algo", {0, 2, 4, 5, 7}, 0}};
 // Fallbacks that need no spilling on any architecture.
 std::vector<ConfigParam> tile_params(int tile_n) {
   return {{"tile_m", {32, 64, 128}, 64}, {"tile_n", {16, 32, 64, 128}, tile_n}, {"split", {1, 2, 4, 8}, 4}};

@@ -17,6 +17,7 @@ class CorruptingDevice final : public Device {
   Result<const Kernel*> kernel(const KernelKey& key) override { return inner_->kernel(key); }
   Status prepare(std::span<const KernelKey> keys) override { return inner_->prepare(keys); }
   Result<Memory> allocate(int64_t bytes) override { return inner_->allocate(bytes); }
+  Result<PinnedMemory> allocate_pinned(int64_t bytes) override { return inner_->allocate_pinned(bytes); }
   Result<std::pair<int64_t, int64_t>> memory_free_total() override { return inner_->memory_free_total(); }
   Status upload(DevicePtr dst, const void* src, int64_t bytes) override { return inner_->upload(dst, src, bytes); }
   Status download(void* dst, DevicePtr src, int64_t bytes) override {

@@ -115,6 +115,36 @@ TEST_F(Gpu, StreamRunsInOrderAndEventsMeasure) {
   EXPECT_NE(stream->native(), nullptr);
 }
 
+TEST_F(Gpu, StreamsCopyInOrderAndWaitForEachOther) {
+  constexpr int kCount = 1 << 20, kBytes = kCount * 4;
+  const Memory dx = to_device(std::vector<float>(kCount)), dy = to_device(std::vector<float>(kCount));
+  auto other = device->create_stream();
+  auto done = device->create_event();
+  auto from = device->allocate_pinned(kBytes), to = device->allocate_pinned(kBytes);
+  ASSERT_TRUE(other.ok() && done.ok() && from.ok() && to.ok());
+  ASSERT_TRUE((*done)->synchronize().ok());  // never recorded: nothing to wait for
+  for (int i = 0; i < kCount; ++i) {
+    reinterpret_cast<float*>(from->get())[i] = static_cast<float>(i);
+  }
+  const Kernel* kernel = load("probe/probe.h", "probe<256>", sizeof(ProbeArgs));
+  ASSERT_NE(kernel, nullptr);
+  ASSERT_TRUE(stream->upload(dx.ptr(), from->get(), kBytes).ok());
+  for (int i = 0; i < 50; ++i) {  // so that the other stream would read too early
+    ASSERT_TRUE(
+        stream->run(make_launch(kernel, ProbeArgs{as<float>(dx), as<float>(dy), kCount, 2.0f}, kCount / 256, 256, 1024))
+            .ok());
+  }
+  ASSERT_TRUE(stream->record(**done).ok());
+  ASSERT_TRUE((*other)->wait(**done).ok());
+  ASSERT_TRUE((*other)->copy(dx.ptr(), dy.ptr(), kBytes).ok());
+  ASSERT_TRUE((*other)->download(to->get(), dx.ptr(), kBytes).ok());
+  ASSERT_TRUE((*other)->record(**done).ok());
+  ASSERT_TRUE((*done)->synchronize().ok());
+  for (int i = 0; i < kCount; ++i) {
+    ASSERT_EQ(reinterpret_cast<const float*>(to->get())[i], 2.0f * static_cast<float>(i)) << "element " << i;
+  }
+}
+
 TEST_F(Gpu, UploadWaitsForEarlierWork) {
   constexpr int kCount = 1 << 20;
   const Memory dx = to_device(std::vector<float>(kCount, 1.0f)), dy = to_device(std::vector<float>(kCount));

@@ -85,6 +85,28 @@ TEST_F(Probe, RunsOnAStreamAndIsTimed) {
   EXPECT_GT(*elapsed, 0);
 }
 
+TEST_F(Probe, StreamsCopyAndWaitForEachOther) {
+  auto other = device_->create_stream();
+  auto done = device_->create_event();
+  auto pinned = device_->allocate_pinned(sizeof(host_));
+  ASSERT_TRUE(other.ok() && done.ok() && pinned.ok());
+  ASSERT_TRUE((*done)->synchronize().ok());  // never recorded: nothing to wait for
+  std::memcpy(pinned->get(), host_, sizeof(host_));
+  ASSERT_TRUE(stream_->upload(x_.ptr(), pinned->get(), sizeof(host_)).ok());
+  ASSERT_TRUE(stream_->run(launch(4)).ok());
+  ASSERT_TRUE(stream_->record(**done).ok());
+  ASSERT_TRUE((*other)->wait(**done).ok());
+  ASSERT_TRUE((*other)->copy(x_.ptr(), y_.ptr(), sizeof(host_)).ok());
+  float result[kCount];
+  ASSERT_TRUE((*other)->download(result, x_.ptr(), sizeof(result)).ok());
+  ASSERT_TRUE((*other)->synchronize().ok());
+  EXPECT_EQ(result[7], 28.0F);
+  EXPECT_FALSE(stream_->copy(x_.ptr(), y_.ptr() + 4, sizeof(host_)).ok());
+  EXPECT_FALSE(stream_->copy(x_.ptr() + 4, y_.ptr(), sizeof(host_)).ok());
+  EXPECT_FALSE(stream_->upload(x_.ptr() + 4, host_, sizeof(host_)).ok());
+  EXPECT_FALSE(stream_->download(result, x_.ptr() + 4, sizeof(result)).ok());
+}
+
 TEST_F(Probe, GraphReplaysAndIsUpdated) {
   const Work works[] = {FillCall{y_.ptr(), 0, y_.bytes()}, launch(2)};
   auto graph = device_->build_graph(works);

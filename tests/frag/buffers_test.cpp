@@ -124,6 +124,28 @@ TEST_F(PackedTensors, ReadBackAndPartialWritesAreThoseOfRawMemory) {
   EXPECT_TRUE(buffers.check_guards().ok());
 }
 
+// Memory that a caller filled raw, and that is packed when a product first reads it.
+TEST_F(PackedTensors, PackingInPlaceAndBackKeepsEveryBit) {
+  Repacker repacker(*device);
+  for (const DType type : {DType::q4_K, DType::q8_0, DType::iq2_s}) {
+    Tensor* t = packed_leaf(type, {768, 19, 2, 1});
+    t->layout = WeightLayout::kFrag;
+    Memory memory = device->allocate(frag_tensor_bytes(*t)).value();
+    const std::vector<std::byte> want = values_of(*t);
+    std::vector<std::byte> got(want.size());
+    ASSERT_TRUE(device->upload(memory.ptr(), want.data(), byte_size(*t)).ok());
+    ASSERT_TRUE(repacker.pack_in_place(*t, memory.ptr()).ok());
+    ASSERT_TRUE(device->download(got.data(), memory.ptr(), byte_size(*t)).ok());
+    EXPECT_NE(got, want) << describe(*t);
+    std::vector<std::byte> part(100);
+    ASSERT_TRUE(repacker.download(*t, memory.ptr(), part, 333).ok());
+    EXPECT_TRUE(std::equal(part.begin(), part.end(), want.begin() + 333)) << describe(*t);
+    ASSERT_TRUE(repacker.unpack_in_place(*t, memory.ptr()).ok());
+    ASSERT_TRUE(device->download(got.data(), memory.ptr(), byte_size(*t)).ok());
+    EXPECT_EQ(got, want) << describe(*t);
+  }
+}
+
 TEST_F(PackedTensors, CopiesOfThemAndOfAnyViewReadRawValues) {
   Tensor* w = packed_leaf(DType::q4_K, {512, 40, 2, 1});
   ASSERT_TRUE(cont(graph, w).ok());

@@ -17,6 +17,7 @@ class FakeEvent final : public Event {
   Result<double> elapsed_ns(const Event& earlier) const override {
     return time_ns - dynamic_cast<const FakeEvent&>(earlier).time_ns;
   }
+  Status synchronize() const override { return success(); }
 };
 
 class FakeKernel final : public Kernel {};
@@ -38,6 +39,10 @@ class FakeStream final : public Stream {
     dynamic_cast<FakeEvent&>(event).time_ns = time_ns;
     return success();
   }
+  Status wait(const Event&) override { return success(); }
+  Status upload(DevicePtr, const void*, int64_t) override { return success(); }
+  Status download(void*, DevicePtr, int64_t) override { return success(); }
+  Status copy(DevicePtr, DevicePtr, int64_t) override { return success(); }
   Status synchronize() override {
     queued = false;
     return success();
@@ -53,6 +58,7 @@ class FakeDevice final : public Device {
   Result<const Kernel*> kernel(const KernelKey&) override { return &kernel_; }
   Status prepare(std::span<const KernelKey>) override { return success(); }
   Result<Memory> allocate(int64_t bytes) override { return Memory(this, storage_, bytes); }
+  Result<PinnedMemory> allocate_pinned(int64_t) override { return unfit("none"); }
   Result<std::pair<int64_t, int64_t>> memory_free_total() override {
     return std::pair<int64_t, int64_t>(1 << 30, 1 << 30);
   }

@@ -23,6 +23,10 @@ class FakeExecution final : public Execution {
   }
   LaunchMode mode() const override { return mode_; }
   const std::string& fallback_reason() const override { return reason_; }
+  void use_graph() override {}
+  Result<std::unique_ptr<Execution>> at(const Graph&, const Bindings&) const override {
+    return internal_error("not expected");
+  }
   ExecGraph* exec_graph() override { return nullptr; }
   void set_observer(LaunchObserver*) override {}
   const std::vector<Work>& works() const override { return works_; }

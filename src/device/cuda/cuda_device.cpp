@@ -138,6 +138,22 @@ Result<Memory> CudaDevice::allocate(int64_t bytes) {
   return Memory(this, static_cast<DevicePtr>(ptr), bytes);
 }
 
+Result<PinnedMemory> CudaDevice::allocate_pinned(int64_t bytes) {
+  CUDABK_TRY(make_current());
+  void* ptr = nullptr;
+  if (const cudaError_t code =
+          cudaHostAlloc(&ptr, static_cast<size_t>(std::max<int64_t>(bytes, 1)), cudaHostAllocPortable);
+      code != cudaSuccess) {
+    cudaGetLastError();
+    return unfit(fmt::format("{}: no pinned host memory of {}: {}", info_.id, format_bytes(static_cast<double>(bytes)),
+                             cudaGetErrorString(code)));
+  }
+  return PinnedMemory(static_cast<std::byte*>(ptr), [](std::byte* p) {
+    cudaFreeHost(p);
+    cudaGetLastError();
+  });
+}
+
 void CudaDevice::release(DevicePtr ptr, int64_t) {
   if (make_current().ok()) {
     cudaFree(ptr);

@@ -44,6 +44,7 @@ class CudaEvent final : public Event {
   explicit CudaEvent(cudaEvent_t handle) : handle_(handle) {}
   ~CudaEvent() override { cudaEventDestroy(handle_); }
   Result<double> elapsed_ns(const Event& earlier) const override;
+  Status synchronize() const override;
   cudaEvent_t handle() const { return handle_; }
 
  private:
@@ -59,6 +60,7 @@ class CudaDevice final : public Device {
   Result<const Kernel*> kernel(const KernelKey& key) override;
   Status prepare(std::span<const KernelKey> keys) override;
   Result<Memory> allocate(int64_t bytes) override;
+  Result<PinnedMemory> allocate_pinned(int64_t bytes) override;
   Result<std::pair<int64_t, int64_t>> memory_free_total() override;
   Status upload(DevicePtr dst, const void* src, int64_t bytes) override;
   Status download(void* dst, DevicePtr src, int64_t bytes) override;
@@ -105,10 +107,15 @@ class CudaStream final : public Stream {
   Status run(const Work& work) override;
   Status run(ExecGraph& graph) override;
   Status record(Event& event) override;
+  Status wait(const Event& event) override;
+  Status upload(DevicePtr dst, const void* src, int64_t bytes) override;
+  Status download(void* dst, DevicePtr src, int64_t bytes) override;
+  Status copy(DevicePtr dst, DevicePtr src, int64_t bytes) override;
   Status synchronize() override;
   void* native() const override { return handle_; }
 
  private:
+  Status transfer(void* dst, const void* src, int64_t bytes, cudaMemcpyKind kind);
   Status launch(const KernelLaunch& launch);
   Status gemm(const GemmCall& call);
 

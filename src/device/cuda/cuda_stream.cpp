@@ -17,6 +17,8 @@ Result<double> CudaEvent::elapsed_ns(const Event& earlier) const {
   return double{milliseconds} * 1e6;
 }
 
+Status CudaEvent::synchronize() const { return cuda_check(cudaEventSynchronize(handle_), "waiting for an event"); }
+
 CudaStream::~CudaStream() {
   if (device_.make_current().ok()) {
     cudaStreamSynchronize(handle_);  // before its workspace is freed
@@ -82,6 +84,35 @@ Status CudaStream::record(Event& event) {
   }
   CUDABK_TRY(device_.make_current());
   return cuda_check(cudaEventRecord(own->handle(), handle_), "cudaEventRecord");
+}
+
+Status CudaStream::wait(const Event& event) {
+  const auto* own = dynamic_cast<const CudaEvent*>(&event);
+  if (own == nullptr) {
+    return invalid("the event is not of a CUDA device");
+  }
+  CUDABK_TRY(device_.make_current());
+  return cuda_check(cudaStreamWaitEvent(handle_, own->handle(), 0), "cudaStreamWaitEvent");
+}
+
+Status CudaStream::transfer(void* dst, const void* src, int64_t bytes, cudaMemcpyKind kind) {
+  if (bytes == 0) {
+    return success();
+  }
+  CUDABK_TRY(device_.make_current());
+  return cuda_check(cudaMemcpyAsync(dst, src, static_cast<size_t>(bytes), kind, handle_), "cudaMemcpyAsync");
+}
+
+Status CudaStream::upload(DevicePtr dst, const void* src, int64_t bytes) {
+  return transfer(dst, src, bytes, cudaMemcpyHostToDevice);
+}
+
+Status CudaStream::download(void* dst, DevicePtr src, int64_t bytes) {
+  return transfer(dst, src, bytes, cudaMemcpyDeviceToHost);
+}
+
+Status CudaStream::copy(DevicePtr dst, DevicePtr src, int64_t bytes) {
+  return transfer(dst, src, bytes, cudaMemcpyDeviceToDevice);
 }
 
 Status CudaStream::synchronize() {

@@ -1,5 +1,6 @@
 # For src/device/CMakeLists.txt. The kernel compiler needs no toolkit to be built (NVRTC is opened at first use); the
-# device needs cudart, and nothing else of the toolkit is linked.
+# device needs cudart, and nothing else of the toolkit is linked. A target with the property CUDABK_SHARED_CUDART takes
+# the shared one: the static one's thread-local memory does not fit into a process that loads the target at run time.
 set(CUDABK_KERNEL_COMPILER_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/compile.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cubin.cpp
@@ -19,4 +20,5 @@ set(CUDABK_CUDA_DEVICE_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/cuda_kernel.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_stream.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_work_graph.cpp)
-set(CUDABK_CUDA_DEVICE_LIBRARIES CUDA::cudart_static)
+set(CUDABK_CUDA_DEVICE_LIBRARIES
+    $<IF:$<BOOL:$<TARGET_PROPERTY:CUDABK_SHARED_CUDART>>,CUDA::cudart,CUDA::cudart_static>)

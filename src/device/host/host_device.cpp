@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <new>
 #include <optional>
 
 #include "core/hash.h"
@@ -45,6 +46,7 @@ class HostEvent final : public Event {
     }
     return std::chrono::duration<double, std::nano>(*time_ - *start->time_).count();
   }
+  Status synchronize() const override { return success(); }  // work is done when it was enqueued
   void record() { time_ = std::chrono::steady_clock::now(); }
 
  private:
@@ -111,6 +113,14 @@ class HostDevice final : public Device {
     CUDABK_ASSIGN(DevicePtr ptr, memory_.allocate(bytes));
     return Memory(this, ptr, bytes);
   }
+  Result<PinnedMemory> allocate_pinned(int64_t bytes) override {
+    constexpr std::align_val_t kAlignment{256};
+    void* ptr = ::operator new(static_cast<size_t>(bytes), kAlignment, std::nothrow);
+    if (ptr == nullptr) {
+      return unfit(fmt::format("{}: no host memory of {} bytes", info_.id, bytes));
+    }
+    return PinnedMemory(static_cast<std::byte*>(ptr), [](std::byte* p) { ::operator delete(p, kAlignment); });
+  }
   Result<std::pair<int64_t, int64_t>> memory_free_total() override {
     return std::pair{memory_.free_bytes(), memory_.total_bytes()};
   }
@@ -138,6 +148,10 @@ class HostDevice final : public Device {
   Status gemm_available() override { return success(); }
 
   Status run(const Work& work);
+  Status copy(DevicePtr dst, DevicePtr src, int64_t bytes) {
+    CUDABK_TRY(memory_.check_range("copy", src, bytes));
+    return upload(dst, src, bytes);
+  }
 
  protected:
   void release(DevicePtr ptr, int64_t) override { memory_.release(ptr); }
@@ -181,6 +195,14 @@ class HostStream final : public Stream {
     mine->record();
     return success();
   }
+  Status wait(const Event& event) override {
+    return dynamic_cast<const HostEvent*>(&event) != nullptr
+               ? success()
+               : Status(invalid("an event of another device cannot be waited for on the emulated device"));
+  }
+  Status upload(DevicePtr dst, const void* src, int64_t bytes) override { return device_.upload(dst, src, bytes); }
+  Status download(void* dst, DevicePtr src, int64_t bytes) override { return device_.download(dst, src, bytes); }
+  Status copy(DevicePtr dst, DevicePtr src, int64_t bytes) override { return device_.copy(dst, src, bytes); }
   Status synchronize() override { return success(); }
   void* native() const override { return nullptr; }
 
