@@ -25,6 +25,13 @@ struct MmsfReduceArgs {
   int32_t splits;
 };
 
+// How weights and activations are read.
+enum class MmsfAccess : int32_t {
+  kElements,  // any strides, any k
+  kVector,    // rows start on multiples of 16 bytes, k is a multiple of 8
+  kWhole,     // that, and k is a multiple of what a block holds
+};
+
 constexpr int kMmsfRows = 16;     // of a strip
 constexpr int kMmsfChunk = 32;    // elements of k that four lanes take at a time, 8 each
 constexpr int kMmsfPitch = 20;    // floats per column of a partial strip: no two lanes of a store share a bank
@@ -35,7 +42,7 @@ constexpr int kMmsfReduceThreads = 128;
 constexpr int mmsf_tiles(int64_t n) { return n <= 8 ? 1 : (n <= 16 ? 2 : (n <= 32 ? 4 : 8)); }
 
 // Registers a thread needs: activations, weights under way, sums, addresses and the rest.
-constexpr int mmsf_registers(int tiles, int chunks) { return tiles * chunks * 4 + chunks * 8 + tiles * 4 + 28; }
+constexpr int mmsf_registers(int tiles, int chunks) { return tiles * chunks * 4 + chunks * 8 + tiles * 4 + 48; }
 
 // Registers of a thread when `blocks` blocks of `warps` warps share an SM, as compilers hand them out.
 constexpr int mmsf_register_room(int warps, int blocks) {

@@ -56,33 +56,19 @@ struct Held {
   Eight chunks[Chunks][Tiles];
   bool scaled;  // uniform over the warp: the sums are to be multiplied by what `factors` has
 
-  // factors: shared memory of this warp, one float per column: what undoes its power of two.
+  // factors: shared memory of this warp, one float per column.
   void load(const HeldPlace& p, float* factors) {
     scaled = false;
-    float largest[Tiles], factor[Tiles];
-#pragma unroll
-    for (int tile = 0; tile < Tiles; ++tile) {
-      factor[tile] = 1.0f;
-    }
-    load_all(p, factor, largest);
+    float largest[Tiles];
+    load_all(p, nullptr, largest);
     if constexpr (kScales) {
       bool fits = true;
 #pragma unroll
       for (int tile = 0; tile < Tiles; ++tile) {
-        largest[tile] = of_column(largest[tile]);
-        fits = fits_f16(largest[tile]) && fits;
+        fits = fits_f16(of_column(largest[tile])) && fits;
       }
-      if (!warp_all(fits)) {  // rare
-        scaled = true;
-#pragma unroll
-        for (int tile = 0; tile < Tiles; ++tile) {
-          factor[tile] = fits_f16(largest[tile]) ? 1.0f : f16_factor(largest[tile]);
-          if (lane() % 4 == 0) {
-            factors[8 * tile + lane() / 4] = divide(1.0f, factor[tile]);
-          }
-        }
-        load_all(p, factor, largest);
-        warp_sync();
+      if (!warp_all(fits)) {
+        rescale(p, largest, factors);
       }
     }
   }
@@ -94,18 +80,18 @@ struct Held {
     return max_f(largest, shuffle_xor(largest, 2));
   }
 
-  // largest: |x| of this lane's elements of each tile, before they are multiplied by its factor.
-  void load_all(const HeldPlace& p, const float (&factor)[Tiles], float (&largest)[Tiles]) {
+  // Multiplied by what 1 / factors has (nullptr: 1). largest: |x| of this lane's elements of each tile, before that.
+  void load_all(const HeldPlace& p, const float* factors, float (&largest)[Tiles]) {
 #pragma unroll
     for (int tile = 0; tile < Tiles; tile += kWidth) {
 #pragma unroll
       for (int chunk = 0; chunk < Chunks; chunk += kDepth) {
-        load_some(p, tile, chunk, factor, largest);
+        load_some(p, tile, chunk, factors, largest);
       }
     }
   }
 
-  void load_some(const HeldPlace& p, int tile0, int chunk0, const float (&factor)[Tiles], float (&largest)[Tiles]) {
+  void load_some(const HeldPlace& p, int tile0, int chunk0, const float* factors, float (&largest)[Tiles]) {
     float v[kWidth][kDepth][8];
 #pragma unroll
     for (int t = 0; t < kWidth; ++t) {
@@ -122,19 +108,34 @@ struct Held {
     for (int t = 0; t < kWidth; ++t) {
       const int tile = tile0 + t;
       float most = chunk0 == 0 ? 0.0f : largest[tile];
+      const float factor = factors == nullptr ? 1.0f : divide(1.0f, factors[8 * tile + lane() / 4]);
 #pragma unroll
       for (int c = 0; c < kDepth; ++c) {
         if constexpr (kScales) {
 #pragma unroll
           for (int i = 0; i < 8; ++i) {
             most = max_f(most, abs_f(v[t][c][i]));
-            v[t][c][i] *= factor[tile];
+            v[t][c][i] = factors == nullptr ? v[t][c][i] : v[t][c][i] * factor;
           }
         }
         chunks[chunk0 + c][tile] = narrow_eight<W>(v[t][c]);
       }
       largest[tile] = most;
     }
+  }
+
+  // Rare: some column does not fit f16 as it is.
+  void rescale(const HeldPlace& p, float (&largest)[Tiles], float* factors) {
+    scaled = true;
+#pragma unroll
+    for (int tile = 0; tile < Tiles; ++tile) {
+      const float most = of_column(largest[tile]);
+      if (lane() % 4 == 0) {
+        factors[8 * tile + lane() / 4] = fits_f16(most) ? 1.0f : divide(1.0f, f16_factor(most));
+      }
+    }
+    warp_sync();
+    load_all(p, factors, largest);
   }
 };
 

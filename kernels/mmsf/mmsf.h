@@ -11,7 +11,7 @@
 namespace cudabk {
 
 // The weights of a strip that are under way to a warp: rows g and g + 8.
-template <DType W, int Chunks, bool Vector>
+template <DType W, int Chunks, MmsfAccess Access>
 struct StripWeights {
   Eight chunks[Chunks][2];
 
@@ -19,7 +19,7 @@ struct StripWeights {
     const uint8_t* rows[2];  // element k0 + 8t of rows g and g + 8; past the end: the last row
     int32_t left;            // elements from there to the end of k, or less than 1
   };
-  // weights: of the batch entry; rows past the end of the matrix read as its last one, a strip past it as nothing.
+  // weights: of the batch entry; rows past the end of the matrix read as its last one.
   static Place place(const MmsfArgs& a, const uint8_t* weights, int strip, int k0) {
     Place p;
 #pragma unroll
@@ -45,7 +45,10 @@ struct StripWeights {
 
  private:
   static void load_eight(const uint8_t* at, int left, Eight& e) {
-    if constexpr (Vector) {
+    if constexpr (Access == MmsfAccess::kWhole) {
+      const u32x4 raw = load_streaming(reinterpret_cast<const u32x4*>(at));
+      e = {{raw.x, raw.y, raw.z, raw.w}};
+    } else if constexpr (Access == MmsfAccess::kVector) {
       const u32x4 raw = left > 0 ? load_streaming(reinterpret_cast<const u32x4*>(at)) : u32x4{0, 0, 0, 0};
       e = {{raw.x, raw.y, raw.z, raw.w}};
     } else {
@@ -115,11 +118,10 @@ void store_strip(const MmsfArgs& a, int batch, int split, int strip, const float
 }
 
 // A block computes part `split` of k of every groups-th strip: blocks that run together read neighbouring memory.
-// Vector: weight and activation rows start on multiples of 16 bytes and k is a multiple of 8.
 // grid: x = splits * groups, as many groups of blocks as run at a time; z = batch (looped).
-template <DType W, DType X, int Tiles, int Chunks, int Warps, int Blocks, bool Vector>
+template <DType W, DType X, int Tiles, int Chunks, int Warps, int Blocks, MmsfAccess Access>
 KERNEL_MIN_BLOCKS(mmsf, Warps* kWarpSize, Blocks)(MmsfArgs a) {
-  using Weights = StripWeights<W, Chunks, Vector>;
+  using Weights = StripWeights<W, Chunks, Access>;
   constexpr int kStrip = 8 * Tiles * kMmsfPitch, kHeld = Chunks * kMmsfChunk, kPairs = Chunks / 2;
   constexpr int kTogether = mmsf_together(Tiles, Chunks, mmsf_register_room(Warps, Blocks));
   constexpr int kEarly = kTogether == 8 || kPairs == 1 ? kPairs : kPairs / 2;  // under way while activations are loaded
@@ -140,7 +142,7 @@ KERNEL_MIN_BLOCKS(mmsf, Warps* kWarpSize, Blocks)(MmsfArgs a) {
     }
     allow_next_kernel();
     wait_for_previous_kernel();  // weights are constant: their loads may overlap the kernel before this one
-    Held<W, X, Tiles, Chunks, kTogether, Vector> x;
+    Held<W, X, Tiles, Chunks, kTogether, Access != MmsfAccess::kElements> x;
     x.load({a.x + batch % a.batch.b2 * a.x_stride2 + batch / a.batch.b2 * a.x_stride3 +
                 static_cast<int64_t>(k0) * block_bytes(X),
             a.x_col_stride, a.n, a.k - k0},

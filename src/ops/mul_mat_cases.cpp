@@ -242,7 +242,7 @@ std::vector<CaseParams> mul_mat_test_cases() {
   }
   for (const std::string_view type : {"f16", "bf16"}) {  // several parts of k, strips and columns that are not full
     for (const int64_t n : {2, 7, 16, 30, 64}) {
-      cases.push_back(make_case(type, 83, n, 2104));
+      cases.push_back(make_case(type, 83, n, n == 7 || n == 64 ? 2048 : 2104));
     }
     cases.push_back(with(make_case(type, 40, 5, 1056), {{"scale", "0.0000001"}}));
     cases.push_back(with(make_case(type, 40, 70, 1056), {{"scale", "0.0000001"}}));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 
 #include "mmsf/args.h"
 #include "ops/mul_mat_lowering.h"
@@ -34,20 +35,21 @@ BufferRef add_mmsf_reduce(const Product& p, LowerContext& ctx, int splits, Launc
 }  // namespace
 
 Launches lower_mmsf(const Product& p, LowerContext& ctx) {
-  const int warps = p.choice.config.at("warps"), chunks = p.choice.config.at("chunks"),
-            blocks = p.choice.config.at("blocks"), tiles = mmsf_tiles(p.n());
   const Tensor& w = p.weights;
+  const bool vector = rows_aligned(w, 16) && rows_aligned(p.x, 16) && p.k() % 8 == 0;
+  const int warps = p.choice.config.at("warps"), blocks = p.choice.config.at("blocks"), tiles = mmsf_tiles(p.n());
+  const int chunks = vector ? p.choice.config.at("chunks") : 2;  // single elements need more registers
   const int64_t held = static_cast<int64_t>(warps) * chunks * kMmsfChunk;
   const int splits = static_cast<int>((p.k() + held - 1) / held);
   const int64_t strips = (p.m() + kMmsfRows - 1) / kMmsfRows;
   const int64_t room = static_cast<int64_t>(ctx.device().sm_count) * blocks;
   const int64_t groups = std::clamp<int64_t>(room / splits, 1, strips);
-  const bool vector = rows_aligned(w, 16) && rows_aligned(p.x, 16) && p.k() % 8 == 0;
-  KernelCall<MmsfArgs> call({"mmsf/mmsf.h", fmt::format("mmsf<{}, {}, {}, {}, {}, {}, {}>", type_text(w.type),
-                                                        type_text(p.x.type), tiles, chunks, warps, blocks, vector)},
-                            {static_cast<uint32_t>(groups * splits), 1, grid_extent(p.batch())},
-                            {static_cast<uint32_t>(warps * 32)},
-                            static_cast<uint32_t>(mmsf_shared_bytes(warps, tiles)));
+  const std::string_view access = !vector ? "kElements" : (p.k() % held == 0 ? "kWhole" : "kVector");
+  KernelCall<MmsfArgs> call(
+      {"mmsf/mmsf.h", fmt::format("mmsf<{}, {}, {}, {}, {}, {}, MmsfAccess::{}>", type_text(w.type),
+                                  type_text(p.x.type), tiles, chunks, warps, blocks, access)},
+      {static_cast<uint32_t>(groups * splits), 1, grid_extent(p.batch())}, {static_cast<uint32_t>(warps * 32)},
+      static_cast<uint32_t>(mmsf_shared_bytes(warps, tiles)));
   set_weights(call, p, ctx);
   call.args.x_col_stride = p.x.nb[1];
   call.args.x_stride2 = p.x.nb[2];
