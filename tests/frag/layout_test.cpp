@@ -237,7 +237,9 @@ class FragProduct : public FragLayout {
     std::generate(x.begin(), x.end(), [&] { return normal(random); });
     const Memory x_memory = on_device(x), packed = pack(w);
     const FragShape s = w.shape();
-    const Memory units = device_->allocate((n + 7) / 8 * w.units() * column_unit_bytes(s.group)).value();
+    const int tile = columns_of_block;
+    const Memory units =
+        device_->allocate((n + tile - 1) / tile * w.units() * column_unit_bytes(s.group, tile)).value();
     EXPECT_TRUE(device_->fill(units.ptr(), 0xff, units.bytes()).ok());
     PackColumnsArgs pack_args{};
     pack_args.x = reinterpret_cast<const uint8_t*>(x_memory.ptr());
@@ -249,7 +251,7 @@ class FragProduct : public FragLayout {
     pack_args.n = static_cast<int32_t>(n);
     pack_args.b2 = pack_args.batch = 1;
     pack_args.k = static_cast<int32_t>(w.k);
-    run("frag/columns.h", "pack_units<" + std::to_string(s.group) + ", true>",
+    run("frag/columns.h", "pack_units<" + std::to_string(s.group) + ", " + std::to_string(tile) + ", true>",
         {static_cast<uint32_t>((w.units() + 3) / 4), static_cast<uint32_t>(n), 1}, 128, 0, pack_args);
     const Memory dst = device_->allocate(w.m * n * 4).value();
     FragArgs args{};
@@ -293,8 +295,8 @@ constexpr double kBound = 1e-6;
 TEST_P(FragProduct, OneTwoAndFourColumns) {
   for (const int cols : {1, 2, 4}) {
     const int warps = cols < 4 ? 8 : 6;
-    const std::string entry = kernel("frag_vector", std::to_string(cols) + ", " + std::to_string(warps) + ", 2");
-    const int shared = frag_vector_shared_bytes(warps);
+    const std::string entry = kernel("frag_vector", std::to_string(cols) + ", " + std::to_string(warps) + ", 1");
+    const int shared = frag_vector_shared_bytes(GetParam(), warps, 1);
     const Matrix w = random_weights(16, 256, kLayoutSeed);
     EXPECT_LT(error_of(w, cols, "frag/vector.h", entry, 16, cols, warps, shared), kBound)
         << cols << " columns, one unit";
@@ -304,22 +306,22 @@ TEST_P(FragProduct, OneTwoAndFourColumns) {
 }
 
 TEST_P(FragProduct, EightColumnsAndMore) {
-  const std::string entry = kernel("frag_wide", "1, 6, 2");
+  const std::string entry = kernel("frag_wide", "4, 1");
   for (const int64_t n : {8, 3, 17}) {
-    const double one =
-        error_of(random_weights(16, 256, kLayoutSeed), n, "frag/wide.h", entry, 16, 8, 6, frag_wide_shared_bytes(6, 1));
+    const double one = error_of(random_weights(16, 256, kLayoutSeed), n, "frag/wide.h", entry, 16, 8, 4,
+                                frag_wide_shared_bytes(GetParam(), 4));
     EXPECT_LT(one, kBound) << n << " columns, one unit";
   }
-  const double many = error_of(random_weights(33, 256 * 19, kLayoutSeed), 9, "frag/wide.h", entry, 16, 8, 6,
-                               frag_wide_shared_bytes(6, 1));
+  const double many = error_of(random_weights(33, 256 * 19, kLayoutSeed), 9, "frag/wide.h", entry, 16, 8, 4,
+                               frag_wide_shared_bytes(GetParam(), 4));
   EXPECT_LT(many, kBound) << "19 units";
 }
 
 TEST_P(FragProduct, ColumnsOfAnySize) {
-  const std::string entry = kernel("frag_wide", "1, 6, 2");
+  const std::string entry = kernel("frag_wide", "4, 1");
   for (const float scale : {1e-30F, 1e6F, 1e30F}) {
-    const double error = error_of(random_weights(16, 512, kLayoutSeed), 8, "frag/wide.h", entry, 16, 8, 6,
-                                  frag_wide_shared_bytes(6, 1), scale);
+    const double error = error_of(random_weights(16, 512, kLayoutSeed), 8, "frag/wide.h", entry, 16, 8, 4,
+                                  frag_wide_shared_bytes(GetParam(), 4), scale);
     EXPECT_LT(error, kBound) << "activations of " << scale;
   }
 }
