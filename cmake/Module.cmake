@@ -39,16 +39,18 @@ function(cudabk_module name)
   target_link_libraries(cudabk_${name} PUBLIC ${M_DEPS} PRIVATE cudabk_options ${M_PRIVATE_DEPS})
 endfunction()
 
-# cudabk_test(NAME [DEPS targets ...] [TIMEOUT s] [COST s]): tests/NAME/*.cpp as one program and one ctest entry. Entries
-# that cost much begin first.
+# cudabk_test(NAME [JOIN] [DEPS targets ...] [TIMEOUT s] [COST s]): tests/NAME/*.cpp as one program and one ctest entry.
+# Entries that cost much begin first. JOIN compiles the files together.
 function(cudabk_test name)
-  cmake_parse_arguments(T "" "TIMEOUT;COST" "DEPS" ${ARGN})
+  cmake_parse_arguments(T "JOIN" "TIMEOUT;COST" "DEPS" ${ARGN})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*.cpp)
   add_executable(test_${name} ${sources})
-  cudabk_join(test_${name})
+  if(T_JOIN)
+    cudabk_join(test_${name})
+  endif()
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(test_${name} PRIVATE cudabk_options ${T_DEPS} GTest::gtest GTest::gtest_main)
   target_compile_definitions(test_${name} PRIVATE CUDABK_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
