@@ -126,6 +126,7 @@ KERNEL_MIN_BLOCKS(mmsf, Warps* kWarpSize, Blocks)(MmsfArgs a) {
   constexpr int kTogether = mmsf_together(Tiles, Chunks, mmsf_register_room(Warps, Blocks));
   constexpr int kEarly = kTogether == 8 || kPairs == 1 ? kPairs : kPairs / 2;  // under way while activations are loaded
   static_assert(Chunks % 2 == 0);
+  static_assert(kArch >= 800 || Tiles == 0, "not applicable: needs the tensor cores of sm_80");
   float* strips = shared_memory<float>();  // [2][Warps][8 * Tiles][kMmsfPitch]
   float* factors = strips + 2 * Warps * kStrip + warp() * 8 * Tiles;
   const int split = block_x() % a.splits, groups = grid_x() / a.splits;

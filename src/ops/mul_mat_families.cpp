@@ -135,7 +135,7 @@ Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&)
 
 const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
-const std::vector<ConfigParam> kMmsfParams = {{"warps", {8, 16}, 8}, {"chunks", {2, 4, 8}, 4}, {"blocks", {1, 2}, 1}};
+const std::vector<ConfigParam> kMmsfParams = {{"warps", {8, 16}, 8}, {"chunks", {2, 4, 8}, 2}, {"blocks", {1, 2}, 1}};
 const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8, 10}, 8}, {"strips", {1, 2}, 1}};
 const std::vector<ConfigParam> kFragWideParams = {{"warps", {4, 6}, 4}, {"blocks", {1, 2}, 1}};
 const std::vector<ConfigParam> kFragTileParams = {
