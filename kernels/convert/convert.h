@@ -1,6 +1,7 @@
 // Conversions around library products. All are bound by memory: 16-byte accesses where alignment allows.
 #pragma once
 
+#include "common/f16_range.h"
 #include "convert/args.h"
 #include "formats/all.h"
 #include "formats/decode.h"
@@ -87,18 +88,6 @@ void store_element(uint8_t* dst, int64_t i, float v) {
   }
 }
 
-// Power of two that brings `amax` into the range of f16; 1 when it fits or is not finite.
-inline float f16_range_scale(float amax) {
-  if (!(amax > kLargestF16) || !is_finite(amax)) {
-    return 1.0f;
-  }
-  float scale = 1.0f;
-  while (amax / scale > kLargestF16) {
-    scale *= 2.0f;
-  }
-  return scale;
-}
-
 // Largest |x| of a row over the block. Threads: kConvertThreads; shared: one float per warp.
 template <DType From>
 float row_amax(const uint8_t* x, int k) {
@@ -122,8 +111,8 @@ float row_amax(const uint8_t* x, int k) {
   return amax;
 }
 
-// Activations to another float type, one block a row (looped). f16: rows too large for its range are scaled down by a
-// power of two, which scale_columns undoes. Vector: rows are 16-byte aligned and k, k_padded multiples of 8.
+// Activations to another float type, one block a row (looped). f16: rows outside its range are multiplied by a power of
+// two, which scale_columns undoes. Vector: rows are 16-byte aligned and k, k_padded multiples of 8.
 template <DType From, DType To, bool Vector>
 KERNEL(convert_rows, kConvertThreads)(ConvertArgs a) {
   wait_for_previous_kernel();
@@ -132,10 +121,10 @@ KERNEL(convert_rows, kConvertThreads)(ConvertArgs a) {
     uint8_t* dst = a.dst + row * a.k_padded * block_bytes(To);
     float factor = 1.0f;
     if constexpr (To == DType::f16) {
-      const float scale = From == DType::f32 ? f16_range_scale(row_amax<From>(x, a.k)) : 1.0f;
-      factor = 1.0f / scale;
+      const float largest = From == DType::f32 ? row_amax<From>(x, a.k) : 1.0f;
+      factor = fits_f16(largest, kLargestF16) ? 1.0f : f16_factor(largest);
       if (thread_x() == 0) {
-        a.scale[row] = scale;
+        a.scale[row] = divide(1.0f, factor);
       }
     }
     if constexpr (Vector) {
@@ -169,12 +158,14 @@ KERNEL(convert_rows, kConvertThreads)(ConvertArgs a) {
 // Undoes convert_rows' scaling; columns whose scale is 1 are not touched. grid: x = columns (looped).
 template <int Threads>
 KERNEL(scale_columns, Threads)(ScaleColumnsArgs a) {
+  wait_for_previous_kernel();
   for (int64_t col = block_x(); col < a.columns; col += grid_x()) {
     const float scale = a.scale[col];
     for (int64_t i = thread_x(); scale != 1.0f && i < a.m; i += Threads) {
       a.dst[col * a.m + i] *= scale;
     }
   }
+  allow_next_kernel();
 }
 
 // Address arrays for a batched library product whose batches are not regularly spaced.

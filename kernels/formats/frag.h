@@ -9,7 +9,9 @@
 // * 4 bits: word j, bit 8p + 4h
 // * 2 bits: word j / 2, bit 8p + 4 (j % 2) + 2h
 // * 8 bits: word 2j + h, bit 8p
-// * table numbers: word j, nibble 4h + p + 2o, o = 1 for the odd element
+// * numbers of a table of 8: word j, nibble 4h + p + 2o, o = 1 for the odd element; of 16: nibble 4h + 2p + o, so that
+// a
+//   register of a fragment is a byte of the word
 // * 1 high bit on 4: word 0, bit b + 4h, b where place 2j + p begins
 // * 2 high bits on 4: word j / 2, bit b + 4h, b where place 2 (j % 2) + p begins
 // * 1 high bit on 2: word 0, bit b + 4 (j % 2) + 2h, b where place j / 2 * 2 + p begins
@@ -178,8 +180,8 @@ void table_fragment(const FragWords<frag_shape(T)>& w, uint32_t (&a)[4]) {
     v[1] = look_up_16(kTable, s >> 16, choice >> 16);
   }
   for (int h = 0; h < 2; ++h) {
-    a[h] = byte_perm(v[h], kF16Magic, 0x5250);
-    a[h + 2] = byte_perm(v[h], kF16Magic, 0x5351);
+    a[h] = byte_perm(v[h], kF16Magic, frag_shape(T).codes == FragCodes::kTable8 ? 0x5250 : 0x5150);
+    a[h + 2] = byte_perm(v[h], kF16Magic, frag_shape(T).codes == FragCodes::kTable8 ? 0x5351 : 0x5352);
   }
 }
 

@@ -38,8 +38,10 @@ constexpr int frag_word_offset(int words, int tile, int lane, int word) {
 constexpr FragPlace frag_low_place(FragShape s, int row, int k) {
   const FragElement e = frag_element(row, k);
   int word = e.j, bit = 8 * e.p + 4 * e.h + 16 * e.o;
-  if (s.codes != FragCodes::kLinear) {
+  if (s.codes == FragCodes::kTable8) {
     bit = 4 * (4 * e.h + e.p + 2 * e.o);
+  } else if (s.codes == FragCodes::kTable16) {
+    bit = 4 * (4 * e.h + 2 * e.p + e.o);
   } else if (s.low_bits == 2) {
     word = e.j / 2;
     bit = 8 * e.p + 4 * (e.j % 2) + 2 * e.h + 16 * e.o;

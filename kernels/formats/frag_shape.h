@@ -123,4 +123,8 @@ constexpr FragShape frag_shape(DType type) {
   }
 }
 
+// Tables of 16 are read from the beginning of a block's shared memory (frag_lookup.h): [byte][lane][4 bytes].
+constexpr bool has_frag_lookup(DType type) { return frag_shape(type).codes == FragCodes::kTable16; }
+constexpr int frag_lookup_bytes(DType type) { return has_frag_lookup(type) ? 256 * 32 * 4 : 0; }
+
 }  // namespace cudabk

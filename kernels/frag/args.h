@@ -6,18 +6,28 @@
 
 namespace cudabk {
 
-// Activations as f16 in the order of the product's second operand. Columns are taken in tiles of 8, k in units of 256.
-// A unit of a tile is [8 steps of 32][column g][t][8 halves]: elements 2t, 2t + 1, 2t + 8, 2t + 9, 2t + 16, 2t + 17,
-// 2t + 24, 2t + 25 of the step; then the start values [group][t][4 floats]: for columns 2t and 2t + 1 and even rows
-// h = 0, then the same for h = 1: -(1024 + factor * zero) * the sum of the column's group; then per column the power of
-// two that undoes the scaling of this unit.
-constexpr int kColumnStepBytes = 512, kColumnDataBytes = 8 * kColumnStepBytes;
-constexpr int column_start_bytes(int group) { return kFragDepth / group * 64; }
-constexpr int column_unit_bytes(int group) { return kColumnDataBytes + column_start_bytes(group) + 32; }
+// Activations as f16 in the order of the product's second operand. Columns are taken in tiles of Cols (1, 2, 4 or 8), k
+// in units of 256. A unit of a tile is [8 steps of 32][column][t][8 halves]: elements 2t, 2t + 1, 2t + 8, 2t + 9,
+// 2t + 16, 2t + 17, 2t + 24, 2t + 25 of the step; then a start value per column, group and row half h:
+// -(1024 + factor * zero) * the sum of the column's group, in the order of column_start_place; then per column the
+// power of two that undoes the scaling of this unit.
+constexpr int kColumnStepBytes = 512, kColumnDataBytes = 8 * kColumnStepBytes;  // of 8 columns
+constexpr int column_step_bytes(int cols) { return kColumnStepBytes / 8 * cols; }
+constexpr int column_data_bytes(int cols) { return kColumnDataBytes / 8 * cols; }
+constexpr int column_scale_place(int group, int cols) {  // bytes
+  return column_data_bytes(cols) + kFragDepth / group * cols * 8;
+}
+constexpr int column_unit_bytes(int group, int cols) { return column_scale_place(group, cols) + 32; }
+// In floats behind the data, such that the four that a lane needs are together: of 8 columns, those of columns 2t and
+// 2t + 1 for h = 0, then for h = 1; of fewer, those of groups 2i and 2i + 1 of a column for h = 0, then for h = 1.
+constexpr int column_start_place(int group_elements, int cols, int group, int col, int h) {
+  return cols == 8 ? (group * 4 + col / 2) * 4 + 2 * h + col % 2
+                   : (col * (kFragDepth / group_elements / 2) + group / 2) * 4 + 2 * h + group % 2;
+}
 
 struct PackColumnsArgs {
   const uint8_t* x;  // f32 [k, n, b2, b3], rows dense; byte strides below
-  uint8_t* units;    // [batch][ceil(n / 8)][units][column_unit_bytes]
+  uint8_t* units;    // [batch][ceil(n / Cols)][units][column_unit_bytes]
   float zero[4];     // 1024 + factor * zero of (parity of the group, h): index 2 * parity + h
   int64_t nb1, nb2, nb3;
   int32_t n, b2, batch, k;
@@ -56,8 +66,10 @@ constexpr int kRepackThreads = 128;  // of a block, one warp per tile
 constexpr int frag_tile_row_bytes(int bytes) { return 64 * bytes + 16; }
 constexpr int dequantize_frag_shared_bytes(int bytes) { return 4 * kFragRows * frag_tile_row_bytes(bytes); }
 
-// Shared memory of blocks that compute up to 8 columns, bytes.
-constexpr int frag_vector_shared_bytes(int warps) { return (warps - 1) * 32 * 8; }
-constexpr int frag_wide_shared_bytes(int warps, int strips) { return (warps - 1) * strips * 32 * 16; }
+// Shared memory of blocks that compute up to 8 columns, bytes: a table, then the sums of warps. warps: of a strip.
+constexpr int frag_vector_shared_bytes(DType type, int warps, int strips) {
+  return frag_lookup_bytes(type) + (warps - 1) * strips * 32 * 8;
+}
+constexpr int frag_wide_shared_bytes(DType type, int warps) { return frag_lookup_bytes(type) + (warps - 1) * 32 * 16; }
 
 }  // namespace cudabk

@@ -37,11 +37,10 @@ inline float column_factor(float largest) {
   return bits_to_float(static_cast<uint32_t>(wanted > 253 ? 253 : wanted) << 23);
 }
 
-// One step of 32 of a column, by four lanes.
-template <int Group>
-void pack_step(const PackColumnsArgs& a, uint8_t* tile, int col, int step, int t, const f32x2 (&pairs)[4],
+// One step of 32 of a column, by four lanes. col: in the tile; step: of the unit.
+template <int Group, int Cols>
+void pack_step(const PackColumnsArgs& a, uint8_t* unit, int col, int step, int t, const f32x2 (&pairs)[4],
                float factor) {
-  uint8_t* unit = tile + static_cast<int64_t>(step / 8) * column_unit_bytes(Group);
   uint32_t words[4];
   float sum[2] = {0, 0};  // of the step's two halves
   for (int i = 0; i < 4; ++i) {
@@ -49,7 +48,7 @@ void pack_step(const PackColumnsArgs& a, uint8_t* tile, int col, int step, int t
     sum[i / 2] +=
         to_float(f16{static_cast<uint16_t>(words[i] & 0xffff)}) + to_float(f16{static_cast<uint16_t>(words[i] >> 16)});
   }
-  store_whole(reinterpret_cast<u32x4*>(unit + step % 8 * kColumnStepBytes + (col % 8 * 4 + t) * 16),
+  store_whole(reinterpret_cast<u32x4*>(unit + step * column_step_bytes(Cols) + (col * 4 + t) * 16),
               u32x4{words[0], words[1], words[2], words[3]});
   for (int half = 0; half < 2; ++half) {
     sum[half] += shuffle_xor(sum[half], 1);
@@ -58,11 +57,11 @@ void pack_step(const PackColumnsArgs& a, uint8_t* tile, int col, int step, int t
   // Lanes t = 0 .. 3 write the start values of (half t / 2, h = t % 2); groups of 32 need two lanes.
   const int half = t / 2, h = t % 2;
   if (Group == 16 || half == 0) {
-    const int group = Group == 16 ? 2 * (step % 8) + half : step % 8;
+    const int group = Group == 16 ? 2 * step + half : step;
     const float total = Group == 16 ? (half == 0 ? sum[0] : sum[1]) : sum[0] + sum[1];
     const float zero = Group == 16 && half == 1 ? (h == 0 ? a.zero[2] : a.zero[3]) : (h == 0 ? a.zero[0] : a.zero[1]);
-    auto* start = reinterpret_cast<float*>(unit + kColumnDataBytes);
-    start[(group * 4 + col % 8 / 2) * 4 + 2 * h + col % 2] = -zero * total;
+    auto* start = reinterpret_cast<float*>(unit + column_data_bytes(Cols));
+    start[column_start_place(Group, Cols, group, col, h)] = -zero * total;
   }
 }
 
@@ -81,41 +80,36 @@ inline float largest_of(const f32x2 (&pairs)[4]) {
   return largest;
 }
 
-// A warp packs one unit of a column.
-template <int Group>
-void pack_unit(const PackColumnsArgs& a, uint8_t* tile, int col, int unit, const f32x2 (&pairs)[4], float factor) {
-  pack_step<Group>(a, tile, col, unit * 8 + lane() / 4, lane() % 4, pairs, factor);
-  if (lane() == 0) {
-    auto* scale = reinterpret_cast<float*>(tile + static_cast<int64_t>(unit) * column_unit_bytes(Group) +
-                                           kColumnDataBytes + column_start_bytes(Group));
-    scale[col % 8] = divide(1.0f, factor);
-  }
-}
-
+// Where a column of the activations is, and the first unit of its tile.
 struct ColumnPlace {
   const float* row;
   uint8_t* tile;
 };
-template <int Group>
+template <int Group, int Cols>
 ColumnPlace column_place(const PackColumnsArgs& a, int col, int batch, int units) {
-  const int tiles = (a.n + 7) / 8;
+  const int tiles = (a.n + Cols - 1) / Cols;
   return {reinterpret_cast<const float*>(a.x + col * a.nb1 + batch % a.b2 * a.nb2 + batch / a.b2 * a.nb3),
-          a.units + (static_cast<int64_t>(batch) * tiles + col / 8) * units * column_unit_bytes(Group)};
+          a.units + (static_cast<int64_t>(batch) * tiles + col / Cols) * units * column_unit_bytes(Group, Cols)};
 }
 
-// Every unit has its own scale: a warp per unit. Vector: rows start on multiples of 8 bytes, k is even.
+// A warp per unit and column: every unit has its own scale. Vector: rows start on multiples of 8 bytes, k is even.
 // grid: x = ceil(units / kPackWarps), y = n, z = batch (both looped).
-template <int Group, bool Vector>
+template <int Group, int Cols, bool Vector>
 KERNEL(pack_units, kPackWarps* kWarpSize)(PackColumnsArgs a) {
   allow_next_kernel();
   wait_for_previous_kernel();
-  const int units = (a.k + kFragDepth - 1) / kFragDepth, unit = block_x() * kPackWarps + warp();
+  const int units = (a.k + kFragDepth - 1) / kFragDepth, number = block_x() * kPackWarps + warp();
   for (int batch = block_z(); batch < a.batch; batch += grid_z()) {
-    for (int col = block_y(); col < a.n && unit < units; col += grid_y()) {
-      const ColumnPlace place = column_place<Group>(a, col, batch, units);
+    for (int col = block_y(); col < a.n && number < units; col += grid_y()) {
+      const ColumnPlace place = column_place<Group, Cols>(a, col, batch, units);
+      uint8_t* unit = place.tile + static_cast<int64_t>(number) * column_unit_bytes(Group, Cols);
       f32x2 pairs[4];
-      load_unit<Vector>(place.row, unit, a.k, pairs);
-      pack_unit<Group>(a, place.tile, col, unit, pairs, column_factor(warp_max(largest_of(pairs))));
+      load_unit<Vector>(place.row, number, a.k, pairs);
+      const float factor = column_factor(warp_max(largest_of(pairs)));
+      pack_step<Group, Cols>(a, unit, col % Cols, lane() / 4, lane() % 4, pairs, factor);
+      if (lane() == 0) {
+        reinterpret_cast<float*>(unit + column_scale_place(Group, Cols))[col % Cols] = divide(1.0f, factor);
+      }
     }
   }
 }

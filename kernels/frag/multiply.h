@@ -1,7 +1,7 @@
-// Arithmetic of frag products: one step of 32 elements of k, Strips strips of weights times the columns of a block.
+// Arithmetic of frag products: one step of 32 elements of k of a strip, times 8 columns.
 #pragma once
 
-#include "formats/frag.h"
+#include "formats/frag_lookup.h"
 #include "frag/args.h"
 
 namespace cudabk {
@@ -70,8 +70,8 @@ struct FragStep {
   FragScales scales[kGroups];
 
   void decode(const FragTile<S>& tile, const FragRows& rows) {
-    frag_fragment<T, 2 * Step>(tile.words, a[0]);
-    frag_fragment<T, 2 * Step + 1>(tile.words, a[1]);
+    lookup_fragment<T, 2 * Step>(tile.words, a[0]);
+    lookup_fragment<T, 2 * Step + 1>(tile.words, a[1]);
     scales[0] = frag_scales<S, Step * kGroups>(tile, rows);
     if constexpr (kGroups == 2) {
       scales[1] = frag_scales<S, 2 * Step + 1>(tile, rows);
@@ -79,29 +79,19 @@ struct FragStep {
   }
 };
 
-// The step times one column tile. First products of all strips, then second ones, so that none waits for its own.
-template <DType T, int Step, int Strips>
-void multiply_step(float (&sum)[Strips][4], const FragStep<T, Step> (&steps)[Strips],
-                   const ColumnStep<frag_shape(T)>& x) {
+// The step times one column tile.
+template <DType T, int Step>
+void multiply_step(float (&sum)[4], const FragStep<T, Step>& step, const ColumnStep<frag_shape(T)>& x) {
   constexpr FragShape S = frag_shape(T);
-  constexpr int kGroups = 32 / S.group;
-  float part[Strips][2][4];
-  for (int s = 0; s < Strips; ++s) {
-    mma_f16_16816(part[s][0], steps[s].a[0], x.b[0], x.start[0]);
-    if constexpr (kGroups == 2) {
-      mma_f16_16816(part[s][1], steps[s].a[1], x.b[1], x.start[1]);
-    }
-  }
-  for (int s = 0; s < Strips; ++s) {
-    if constexpr (kGroups == 1) {
-      mma_f16_16816(part[s][1], steps[s].a[1], x.b[1], part[s][0]);
-    }
-  }
-  for (int s = 0; s < Strips; ++s) {
-    add_scaled<S>(sum[s], part[s][2 - kGroups], x.start[0], steps[s].scales[0]);
-    if constexpr (kGroups == 2) {
-      add_scaled<S>(sum[s], part[s][1], x.start[1], steps[s].scales[kGroups - 1]);
-    }
+  float part[2][4];
+  mma_f16_16816(part[0], step.a[0], x.b[0], x.start[0]);
+  if constexpr (S.group == 16) {
+    mma_f16_16816(part[1], step.a[1], x.b[1], x.start[1]);
+    add_scaled<S>(sum, part[0], x.start[0], step.scales[0]);
+    add_scaled<S>(sum, part[1], x.start[1], step.scales[1]);
+  } else {
+    mma_f16_16816(part[1], step.a[1], x.b[1], part[0]);
+    add_scaled<S>(sum, part[1], x.start[0], step.scales[0]);
   }
 }
 

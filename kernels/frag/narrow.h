@@ -4,6 +4,7 @@
 // scales only the two groups whose sums it holds.
 #pragma once
 
+#include "formats/frag_lookup.h"
 #include "frag/multiply.h"
 #include "platform/platform.h"
 
@@ -31,7 +32,7 @@ struct PeriodColumns {
 
   void load(const uint8_t* unit, int period) {
     const int group = period * P::kGroups + P::operand_group(), place = P::operand_column() * 4 + lane() % 4;
-    const uint8_t* p = unit + group * S.group / 32 * kColumnStepBytes + place * 16;
+    const uint8_t* p = unit + group * S.group / 32 * column_step_bytes(Cols) + place * 16;
     if constexpr (S.group == 32) {
       const u32x4 v = load_fresh(reinterpret_cast<const u32x4*>(p));
       words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
@@ -39,11 +40,9 @@ struct PeriodColumns {
       const u32x2 v = load_fresh(reinterpret_cast<const u32x2*>(p + group % 2 * 8));
       words[0] = v.x, words[1] = v.y;
     }
-    const int column = P::result_column();
-    const auto* starts = reinterpret_cast<const float*>(unit + kColumnDataBytes) +
-                         (period * P::kGroups + P::result_group()) * 16 + column / 2 * 4 + column % 2;
-    start[0] = load_fresh(starts), start[1] = load_fresh(starts + 16);
-    start[2] = load_fresh(starts + 2), start[3] = load_fresh(starts + 18);
+    const int first = column_start_place(S.group, Cols, period * P::kGroups + P::result_group(), P::result_column(), 0);
+    const auto v = load_fresh(reinterpret_cast<const f32x4*>(unit + column_data_bytes(Cols) + first * 4));
+    start[0] = v.x, start[1] = v.y, start[2] = v.z, start[3] = v.w;
   }
 };
 
@@ -55,7 +54,7 @@ void multiply_steps(float (&acc)[2][4], const FragWords<frag_shape(T)> (&tiles)[
     constexpr FragShape S = frag_shape(T);
     constexpr int kGroup = Step * 16 / S.group % (8 / Cols), kWord = S.group == 32 ? Step % 2 * 2 : 0;
     uint32_t a[4];
-    frag_fragment<T, Step % 4>(tiles[Step / 4], a);
+    lookup_fragment<T, Step % 4>(tiles[Step / 4], a);
     const uint32_t b[2] = {x.words[kWord] & masks[kGroup], x.words[kWord + 1] & masks[kGroup]};
     mma_f16_16816(acc[Step % 2], a, b, acc[Step % 2]);
     multiply_steps<T, Cols, Step + 1, Count - 1>(acc, tiles, x, masks);

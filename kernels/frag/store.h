@@ -17,55 +17,74 @@ inline void store_frag_value(const FragArgs& a, int batch, int64_t row, int64_t 
   }
 }
 
+// The strip that a warp of a block of Strips strips works on: the warps of a strip are Strips apart. Strips past the
+// last are read as the last one, not stored.
+template <int Strips>
+int own_strip() {
+  return block_x() * Strips + warp() % Strips;
+}
+template <int Strips>
+int read_strip(const FragArgs& a) {
+  const int strips = (a.m + kFragRows - 1) / kFragRows;
+  return own_strip<Strips>() < strips ? own_strip<Strips>() : strips - 1;
+}
+
+// Where warps leave their sums for the first warp of their strip.
+template <DType T, class Slot>
+Slot* sum_slots() {
+  return reinterpret_cast<Slot*>(shared_memory<uint8_t>() + frag_lookup_bytes(T));
+}
+
 // sum: rows g and g + 8 of the strip, column Period::result_column(), spread over the lanes that hold it.
-template <FragShape S, int Cols, int Warps>
-void finish_narrow(float (&sum)[2], const FragArgs& a, int batch, int col0) {
+template <DType T, int Cols, int Warps, int Strips>
+void finish_narrow(float (&sum)[2], const FragArgs& a, int batch) {
+  constexpr FragShape S = frag_shape(T);
   using P = Period<S, Cols>;
-  auto* slots = shared_memory<f32x2>();  // [warp - 1][lane]
-  for (int h = 0; h < 2; ++h) {
-    for (int mask = P::kGroups / 4; mask > 0; mask /= 2) {
-      sum[h] += shuffle_xor(sum[h], mask);
-    }
-  }
-  if (warp() > 0) {
-    slots[(warp() - 1) * kWarpSize + lane()] = {sum[0], sum[1]};
+  auto* slots = sum_slots<T, f32x2>();  // [warp - Strips][lane]
+  if (warp() >= Strips) {
+    slots[(warp() - Strips) * kWarpSize + lane()] = {sum[0], sum[1]};
   }
   block_sync();
-  if (warp() == 0) {
+  if (warp() < Strips) {
     for (int w = 1; w < Warps; ++w) {
-      const f32x2 v = slots[(w - 1) * kWarpSize + lane()];
+      const f32x2 v = slots[((w - 1) * Strips + warp()) * kWarpSize + lane()];
       sum[0] += v.x;
       sum[1] += v.y;
     }
+    for (int h = 0; h < 2; ++h) {
+      for (int mask = P::kGroups / 4; mask > 0; mask /= 2) {
+        sum[h] += shuffle_xor(sum[h], mask);
+      }
+    }
     if (P::result_group() == 0) {
-      const int64_t row = static_cast<int64_t>(block_x()) * kFragRows + lane() / 4;
+      const int64_t row = static_cast<int64_t>(own_strip<Strips>()) * kFragRows + lane() / 4;
       for (int h = 0; h < 2; ++h) {
-        store_frag_value(a, batch, row + 8 * h, col0 + P::result_column(), sum[h] * frag_row_factor(S, h));
+        store_frag_value(a, batch, row + 8 * h, static_cast<int64_t>(block_y()) * Cols + P::result_column(),
+                         sum[h] * frag_row_factor(S, h));
       }
     }
   }
   block_sync();  // the slots are used again
 }
 
-// sum: of each strip as the products leave it: rows g, g + 8 and columns 2t, 2t + 1.
-template <FragShape S, int Strips, int Warps>
-void finish_wide(float (&sum)[Strips][4], const FragArgs& a, int batch) {
-  auto* slots = shared_memory<f32x4>();  // [warp - 1][strip][lane]
+// sum: as the products leave it: rows g, g + 8 of the block's strip and columns 2t, 2t + 1.
+template <DType T, int Warps>
+void finish_wide(float (&sum)[4], const FragArgs& a, int batch) {
+  constexpr FragShape S = frag_shape(T);
+  auto* slots = sum_slots<T, f32x4>();
   if (warp() > 0) {
-    for (int s = 0; s < Strips; ++s) {
-      slots[((warp() - 1) * Strips + s) * kWarpSize + lane()] = {sum[s][0], sum[s][1], sum[s][2], sum[s][3]};
-    }
+    slots[(warp() - 1) * kWarpSize + lane()] = {sum[0], sum[1], sum[2], sum[3]};
   }
   block_sync();
-  for (int s = 0; s < Strips && warp() == 0; ++s) {
+  if (warp() == 0) {
     for (int w = 1; w < Warps; ++w) {
-      const f32x4 v = slots[((w - 1) * Strips + s) * kWarpSize + lane()];
-      sum[s][0] += v.x, sum[s][1] += v.y, sum[s][2] += v.z, sum[s][3] += v.w;
+      const f32x4 v = slots[(w - 1) * kWarpSize + lane()];
+      sum[0] += v.x, sum[1] += v.y, sum[2] += v.z, sum[3] += v.w;
     }
-    const int64_t row = (static_cast<int64_t>(block_x()) * Strips + s) * kFragRows + lane() / 4;
+    const int64_t row = static_cast<int64_t>(block_x()) * kFragRows + lane() / 4;
     for (int i = 0; i < 4; ++i) {
       store_frag_value(a, batch, row + 8 * (i / 2), static_cast<int64_t>(block_y()) * 8 + 2 * (lane() % 4) + i % 2,
-                       sum[s][i] * frag_row_factor(S, i / 2));
+                       sum[i] * frag_row_factor(S, i / 2));
     }
   }
   block_sync();  // the slots are used again

@@ -3,7 +3,7 @@
 // product of one tile of k runs, the next one is decoded.
 #pragma once
 
-#include "formats/frag.h"
+#include "formats/frag_lookup.h"
 #include "frag/multiply.h"
 #include "frag/tile_args.h"
 #include "mmvq/vector.h"
@@ -89,7 +89,7 @@ template <DType T, int J>
 void value_fragment(const FragTile<frag_shape(T)>& tile, const HalfScales& s, uint32_t (&a)[4]) {
   constexpr FragShape S = frag_shape(T);
   constexpr int kParity = S.group == 16 ? J % 2 : 0;
-  frag_fragment<T, J>(tile.words, a);
+  lookup_fragment<T, J>(tile.words, a);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int h = i % 2;
@@ -152,8 +152,8 @@ void store_tile_sums(const TileSums<Cols> (&sum)[Strips], const FragTileArgs& a,
   }
 }
 
-// Shared memory: stages of [columns][strips of all consumers], then the barriers. A producer warp fills stages, the
-// warp groups (consumers) empty them.
+// Shared memory: a table (frag_lookup.h), stages of [columns][strips of all consumers], then the barriers. A producer
+// warp fills stages, the warp groups (consumers) empty them.
 template <DType T, int Cols, int Groups, int Stages>
 struct FragTileProduct {
   static constexpr int Strips = 1;  // of a warp; more would not leave registers for the sums
@@ -161,6 +161,7 @@ struct FragTileProduct {
   static constexpr int kWide = TileSums<Cols>::kWide, kUnitBytes = S.unit_bytes();
   static constexpr int kColumnUnit = 4 * kTileColumnsBytes, kColumnsBytes = Cols / 8 * kColumnUnit;
   static constexpr int kStrips = Groups * Strips * 4, kStageBytes = kColumnsBytes + kStrips * kUnitBytes;
+  static constexpr int stages_at() { return frag_lookup_bytes(T); }  // in shared memory, behind the table
 
   struct Walk {
     const uint8_t *weights, *x;  // of the batch
@@ -169,13 +170,13 @@ struct FragTileProduct {
     int strip0, last_strip, tile0, last_tile;
   };
   static SharedBarrier* full(int stage) {
-    return reinterpret_cast<SharedBarrier*>(shared_memory<uint8_t>() + Stages * kStageBytes) + stage;
+    return reinterpret_cast<SharedBarrier*>(shared_memory<uint8_t>() + (stages_at() + Stages * kStageBytes)) + stage;
   }
   static SharedBarrier* empty(int stage) { return full(Stages + stage); }
 
   // ---- the producer warp: lane i copies the i-th strip and column tile ----
   static void copy_strips(const Walk& w, int unit, int stage) {
-    uint8_t* to = shared_memory<uint8_t>() + stage * kStageBytes + kColumnsBytes;
+    uint8_t* to = shared_memory<uint8_t>() + stage * kStageBytes + (stages_at() + kColumnsBytes);
     for (int s = lane(); s < kStrips; s += kWarpSize) {  // strips past the last are read as the last one, not stored
       const int strip = w.strip0 + s < w.last_strip ? w.strip0 + s : w.last_strip;
       bulk_copy(to + s * kUnitBytes,
@@ -184,7 +185,7 @@ struct FragTileProduct {
     }
   }
   static void copy_columns(const Walk& w, int unit, int stage) {
-    uint8_t* to = shared_memory<uint8_t>() + stage * kStageBytes;
+    uint8_t* to = shared_memory<uint8_t>() + stage * kStageBytes + stages_at();
     for (int c = lane(); c < Cols / 8; c += kWarpSize) {
       const int tile = w.tile0 + c < w.last_tile ? w.tile0 + c : w.last_tile;
       bulk_copy(to + c * kColumnUnit, w.x + (static_cast<int64_t>(tile) * w.total_units + w.begin + unit) * kColumnUnit,
@@ -249,7 +250,7 @@ struct FragTileProduct {
     uint32_t a[2][4][4];
     const int slot = warp() / 4 * Strips * 4 + warp() % 4;
     for (int unit = 0, stage = 0, parity = 0; unit < w.units; ++unit) {
-      const uint8_t* memory = shared_memory<uint8_t>() + stage * kStageBytes;
+      const uint8_t* memory = shared_memory<uint8_t>() + stage * kStageBytes + stages_at();
       const uint8_t* strips = memory + kColumnsBytes + slot * kUnitBytes;
       const uint64_t columns = wgmma_operand(memory, 128, kColumnUnit);
       barrier_wait(full(stage), parity);
@@ -328,6 +329,7 @@ struct FragTileProduct {
 // grid: x = ceil(m / (Groups * 64)), y = ceil(n / Cols), z = batch * splits (looped).
 template <DType T, int Cols, int Groups, int Stages>
 KERNEL(frag_tile, Groups * 128 + 32)(FragTileArgs a) {
+  fill_frag_lookup<T, Groups * 4 + 1>();
   for (int z = block_z(); z < a.batch.batch * a.splits; z += grid_z()) {
     FragTileProduct<T, Cols, Groups, Stages>::run(a, z / a.splits, z % a.splits);
   }

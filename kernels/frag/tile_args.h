@@ -40,13 +40,16 @@ struct FragFactorsArgs {
   int64_t strips;
 };
 
-// Bytes of shared memory of a block: stages of one unit of all columns and strips, and two barriers each.
-constexpr int frag_tile_shared_bytes(FragShape s, int cols, int groups, int stages) {
-  return stages * (cols * 512 + groups * 4 * s.unit_bytes() + 16);
+// Bytes of shared memory of a block: a table, stages of one unit of all columns and strips, and two barriers each.
+constexpr int frag_tile_stage_bytes(DType type, int cols, int groups) {
+  return cols * 512 + groups * 4 * frag_shape(type).unit_bytes() + 16;
+}
+constexpr int frag_tile_shared_bytes(DType type, int cols, int groups, int stages) {
+  return frag_lookup_bytes(type) + stages * frag_tile_stage_bytes(type, cols, groups);
 }
 // As many stages as fit, at most 4; 0 when not even 2 do.
-constexpr int frag_tile_stages(FragShape s, int cols, int groups, int max_shared_bytes) {
-  const int fit = max_shared_bytes / frag_tile_shared_bytes(s, cols, groups, 1);
+constexpr int frag_tile_stages(DType type, int cols, int groups, int max_shared_bytes) {
+  const int fit = (max_shared_bytes - frag_lookup_bytes(type)) / frag_tile_stage_bytes(type, cols, groups);
   return fit < 2 ? 0 : (fit < 4 ? fit : 4);
 }
 

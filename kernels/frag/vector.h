@@ -1,5 +1,6 @@
-// Frag weights times 1, 2 or 4 columns. A block computes one strip; its warps take every Warps-th unit of k, read it
-// straight into registers one unit ahead, and are added at the end. Activations come from global memory, through L1.
+// Frag weights times 1, 2 or 4 columns. A block computes Strips strips; the Warps warps of a strip take every Warps-th
+// unit of k, read it straight into registers one unit ahead, and are added at the end. Activations come from global
+// memory; warps of different strips read the same ones at the same time, the second from L1.
 #pragma once
 
 #include "frag/narrow.h"
@@ -40,7 +41,7 @@ struct NarrowColumns {
     for (int p = 0; p < Period<S, Cols>::kCount; ++p) {
       periods[p].load(unit, p);
     }
-    const auto* scales = reinterpret_cast<const float*>(unit + kColumnDataBytes + column_start_bytes(S.group));
+    const auto* scales = reinterpret_cast<const float*>(unit + column_scale_place(S.group, Cols));
     scale = load_fresh(scales + Period<S, Cols>::result_column());
   }
 };
@@ -63,43 +64,63 @@ void multiply_unit(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w,
   sum[1] = fma_f(x.scale, part[1], sum[1]);
 }
 
-// grid: x = ceil(m / 16), y = ceil(n / Cols), z = batch (looped). Blocks: of an SM, bounds registers.
-template <DType T, int Cols, int Warps, int Blocks>
-KERNEL_MIN_BLOCKS(frag_vector, Warps* kWarpSize, Blocks)(FragArgs a) {
+// Registers for the activations of the next unit too?
+template <FragShape S, int Cols>
+constexpr bool columns_come_ahead() {
+  return Cols == 1 || (Cols == 2 && S.group == 32 && S.low_bits + S.high_bits <= 5);
+}
+
+// grid: x = ceil(m / (16 * Strips)), y = ceil(n / Cols), z = batch (looped).
+template <DType T, int Cols, int Warps, int Strips>
+KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a) {
   constexpr FragShape S = frag_shape(T);
-  constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group);
-  const int tiles = (a.n + 7) / 8, col0 = block_y() * Cols;
+  constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group, Cols);
+  constexpr bool kAhead = columns_come_ahead<S, Cols>();
+  const int tiles = (a.n + Cols - 1) / Cols, first = warp() / Strips;
   uint32_t masks[8 / Cols];  // of the groups of a period: where this lane is the operand's column
   for (int i = 0; i < 8 / Cols; ++i) {
     masks[i] = Period<S, Cols>::operand_group() == i ? ~0u : 0;
   }
   for (int batch = block_z(); batch < a.batch.batch; batch += grid_z()) {
     const uint8_t* weights = a.weights + weight_offset(a.batch, batch, a.stride2, a.stride3) +
-                             (static_cast<int64_t>(block_x()) * a.units + warp()) * kUnit;
-    const uint8_t* columns =
-        a.x + ((static_cast<int64_t>(batch) * tiles + col0 / 8) * a.units + warp()) * kColumnUnit + col0 % 8 * 64;
+                             (static_cast<int64_t>(read_strip<Strips>(a)) * a.units + first) * kUnit;
+    const uint8_t* columns = a.x + ((static_cast<int64_t>(batch) * tiles + block_y()) * a.units + first) * kColumnUnit;
     NarrowUnit<S, Cols> current, next;
-    NarrowColumns<S, Cols> x;
-    if (warp() < a.units) {
+    NarrowColumns<S, Cols> x, next_x;
+    if (first < a.units) {
       current.load(weights);
     }
+    fill_frag_lookup<T, Warps * Strips>();
     allow_next_kernel();
     wait_for_previous_kernel();  // weights are constant: their loads may overlap the kernel before this one
     float sum[2] = {0, 0};
-    int unit = warp();
-    for (; unit + Warps < a.units; unit += Warps) {
+    if (kAhead && first < a.units) {
       x.load(columns);
+    }
+    int unit = first;
+    for (; unit + Warps < a.units; unit += Warps) {
+      if constexpr (!kAhead) {
+        x.load(columns);
+      }
       weights += Warps * kUnit;
       columns += Warps * kColumnUnit;
       next.load(weights);
+      if constexpr (kAhead) {
+        next_x.load(columns);
+      }
       multiply_unit<T, Cols>(sum, current, x, masks);
       current = next;
+      if constexpr (kAhead) {
+        x = next_x;
+      }
     }
     if (unit < a.units) {
-      x.load(columns);
+      if constexpr (!kAhead) {
+        x.load(columns);
+      }
       multiply_unit<T, Cols>(sum, current, x, masks);
     }
-    finish_narrow<S, Cols, Warps>(sum, a, batch, col0);
+    finish_narrow<T, Cols, Warps, Strips>(sum, a, batch);
   }
 }
 

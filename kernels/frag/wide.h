@@ -1,4 +1,4 @@
-// Frag weights times 8 columns per block: the products' own width. A block computes Strips strips; its warps take every
+// Frag weights times 8 columns per block: the products' own width. A block computes one strip; its warps take every
 // Warps-th unit of k and read it straight into registers: a tile makes room for the same tile of the next unit as soon
 // as it is used, so that three are always on their way. Any number of columns, 8 at a time.
 #pragma once
@@ -30,99 +30,83 @@ struct WideUnit {
 template <FragShape S>
 void load_column_step(const uint8_t* unit, int step, ColumnStep<S>& x) {
   constexpr int kGroups = 32 / S.group;
-  const u32x4 words = load_fresh(reinterpret_cast<const u32x4*>(unit + step * kColumnStepBytes) + lane());
+  const u32x4 words = load_fresh(reinterpret_cast<const u32x4*>(unit + step * column_step_bytes(8)) + lane());
   f32x4 starts[kGroups];
   for (int i = 0; i < kGroups; ++i) {
     starts[i] =
-        load_fresh(reinterpret_cast<const f32x4*>(unit + kColumnDataBytes) + (step * kGroups + i) * 4 + lane() % 4);
+        load_fresh(reinterpret_cast<const f32x4*>(unit + column_data_bytes(8)) + (step * kGroups + i) * 4 + lane() % 4);
   }
   x.set(words, starts);
 }
 
-// Tile number Tile of the current unit; `next`: the strips' next units, read if there is more.
-template <DType T, bool More, int Tile, int Strips>
-void multiply_tile(float (&sum)[Strips][4], WideUnit<frag_shape(T)> (&w)[Strips], const FragRows (&rows)[Strips],
-                   const uint8_t* columns, const uint8_t* (&next)[Strips]) {
+// Tile number Tile of the current unit; `next`: the strip's next unit, read if there is more.
+template <DType T, bool More, int Tile>
+void multiply_tile(float (&sum)[4], WideUnit<frag_shape(T)>& w, const FragRows& rows, const uint8_t* columns,
+                   const uint8_t* next) {
   constexpr FragShape S = frag_shape(T);
   ColumnStep<S> x;
-  FragStep<T, 0> first[Strips];
+  FragStep<T, 0> first;
   load_column_step<S>(columns, 2 * Tile, x);
-  for (int s = 0; s < Strips; ++s) {
-    first[s].decode(w[s].tiles[Tile], rows[s]);
-  }
+  first.decode(w.tiles[Tile], rows);
   multiply_step<T, 0>(sum, first, x);
-  FragStep<T, 1> second[Strips];
+  FragStep<T, 1> second;
   load_column_step<S>(columns, 2 * Tile + 1, x);
-  for (int s = 0; s < Strips; ++s) {
-    second[s].decode(w[s].tiles[Tile], rows[s]);
-    if constexpr (More) {
-      w[s].tiles[Tile].template load<FragMemory::kConstant>(next[s], Tile);
-    }
+  second.decode(w.tiles[Tile], rows);
+  if constexpr (More) {
+    w.tiles[Tile].template load<FragMemory::kConstant>(next, Tile);
   }
   multiply_step<T, 1>(sum, second, x);
 }
 
-template <DType T, bool More, int Strips>
-void multiply_wide_unit(float (&sum)[Strips][4], WideUnit<frag_shape(T)> (&w)[Strips], const uint8_t* columns,
-                        const uint8_t* (&next)[Strips]) {
+template <DType T, bool More>
+void multiply_wide_unit(float (&sum)[4], WideUnit<frag_shape(T)>& w, const uint8_t* columns, const uint8_t* next) {
   constexpr FragShape S = frag_shape(T);
-  FragRows rows[Strips];
-  float part[Strips][4] = {};
-  for (int s = 0; s < Strips; ++s) {
-    rows[s] = frag_rows<S>(w[s].next_rows[0], w[s].next_rows[1]);
-    if constexpr (More) {
-      w[s].load_rows(next[s]);
-    }
+  float part[4] = {};
+  const FragRows rows = frag_rows<S>(w.next_rows[0], w.next_rows[1]);
+  if constexpr (More) {
+    w.load_rows(next);
   }
   multiply_tile<T, More, 0>(part, w, rows, columns, next);
   multiply_tile<T, More, 1>(part, w, rows, columns, next);
   multiply_tile<T, More, 2>(part, w, rows, columns, next);
   multiply_tile<T, More, 3>(part, w, rows, columns, next);
-  const auto* scales = reinterpret_cast<const f32x2*>(columns + kColumnDataBytes + column_start_bytes(S.group));
+  const auto* scales = reinterpret_cast<const f32x2*>(columns + column_scale_place(S.group, 8));
   const f32x2 scale = load_fresh(scales + lane() % 4);
-  for (int s = 0; s < Strips; ++s) {
-    for (int i = 0; i < 4; ++i) {
-      sum[s][i] = fma_f(i % 2 == 0 ? scale.x : scale.y, part[s][i], sum[s][i]);
-    }
+  for (int i = 0; i < 4; ++i) {
+    sum[i] = fma_f(i % 2 == 0 ? scale.x : scale.y, part[i], sum[i]);
   }
 }
 
 // Blocks of an SM that registers are bounded for: Blackwell's compiler would spill a word at two.
-template <int Blocks>
-constexpr int kWideBlocks = kArch >= 1000 ? 1 : Blocks;
+constexpr int wide_blocks(int blocks) { return kArch >= 1000 ? 1 : blocks; }
 
-// grid: x = ceil(m / (16 * Strips)), y = ceil(n / 8), z = batch (looped). Blocks: of an SM, bounds registers.
-template <DType T, int Strips, int Warps, int Blocks>
-KERNEL_MIN_BLOCKS(frag_wide, Warps* kWarpSize, kWideBlocks<Blocks>)(FragArgs a) {
+// grid: x = ceil(m / 16), y = ceil(n / 8), z = batch (looped). Blocks: of an SM, bounds registers.
+template <DType T, int Warps, int Blocks>
+KERNEL_MIN_BLOCKS(frag_wide, Warps* kWarpSize, wide_blocks(Blocks))(FragArgs a) {
   constexpr FragShape S = frag_shape(T);
-  constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group);
-  const int strips = (a.m + kFragRows - 1) / kFragRows, tiles = (a.n + 7) / 8;
+  constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group, 8);
+  const int tiles = (a.n + 7) / 8;
   for (int batch = block_z(); batch < a.batch.batch; batch += grid_z()) {
-    const uint8_t* weights = a.weights + weight_offset(a.batch, batch, a.stride2, a.stride3);
-    const uint8_t* from[Strips];  // strips past the last are read as the last one, not stored
-    WideUnit<S> current[Strips];
-    for (int s = 0; s < Strips; ++s) {
-      const int strip = block_x() * Strips + s < strips ? block_x() * Strips + s : strips - 1;
-      from[s] = weights + (static_cast<int64_t>(strip) * a.units + warp()) * kUnit;
-      if (warp() < a.units) {
-        current[s].load(from[s]);
-      }
+    const uint8_t* weights = a.weights + weight_offset(a.batch, batch, a.stride2, a.stride3) +
+                             (static_cast<int64_t>(block_x()) * a.units + warp()) * kUnit;
+    WideUnit<S> current;
+    if (warp() < a.units) {
+      current.load(weights);
     }
+    fill_frag_lookup<T, Warps>();
     allow_next_kernel();
     wait_for_previous_kernel();  // weights are constant: their loads may overlap the kernel before this one
     const uint8_t* columns = a.x + ((static_cast<int64_t>(batch) * tiles + block_y()) * a.units + warp()) * kColumnUnit;
-    float sum[Strips][4] = {};
+    float sum[4] = {};
     int unit = warp();
     for (; unit + Warps < a.units; unit += Warps, columns += Warps * kColumnUnit) {
-      for (int s = 0; s < Strips; ++s) {
-        from[s] += Warps * kUnit;
-      }
-      multiply_wide_unit<T, true>(sum, current, columns, from);
+      weights += Warps * kUnit;
+      multiply_wide_unit<T, true>(sum, current, columns, weights);
     }
     if (unit < a.units) {
-      multiply_wide_unit<T, false>(sum, current, columns, from);
+      multiply_wide_unit<T, false>(sum, current, columns, weights);
     }
-    finish_wide<S, Strips, Warps>(sum, a, batch);
+    finish_wide<T, Warps>(sum, a, batch);
   }
 }
 

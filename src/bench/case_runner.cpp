@@ -8,6 +8,7 @@
 #include "backend/layouts.h"
 #include "bench/check.h"
 #include "bench/environment.h"
+#include "bench/row_trace.h"
 #include "measure/timer.h"
 
 namespace cudabk {
@@ -40,26 +41,13 @@ void add_quality_flags(const Measurement& measured, CaseResult& row) {
   }
 }
 
-// Time as the tracer saw it: from the first kernel's start to the last one's end of every replay.
-void use_traced_time(const TraceReport& report, CaseResult& row) {
-  row.samples_ns.clear();
-  row.clock_samples.clear();  // of other replays
-  for (const ReplayTrace& replay : report.replays) {
-    if (replay.valid()) {
-      row.samples_ns.push_back(replay.span_ns / row.copies);
-    }
-  }
-  row.summary = summarize(row.samples_ns);
-  row.timer = "cupti";
-  row.stop_reason = "replays";
-}
-
 }  // namespace
 
 struct CaseRunner::Prepared {
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Replicas> replicas;
   std::unique_ptr<Execution> execution;  // dies before the backend's pool
+  std::unique_ptr<ReplayTimer> timer;
 };
 
 Result<std::unique_ptr<CaseRunner>> CaseRunner::create(Device& device, const Profile& profile,
@@ -249,10 +237,9 @@ Status CaseRunner::time(Prepared& prepared, CaseResult& row) {
   }
   timer_options.ops_per_replay = row.copies;
   Stream& stream = prepared.backend->stream();
-  CUDABK_ASSIGN(const auto timer,
-                ReplayTimer::create(device_, stream, *prepared.execution, spin_.get(), timer_options));
-  row.timer = std::string(timer_kind_name(timer->kind()));
-  CUDABK_ASSIGN(const Measurement measured, measure_samples(timer->sampler(), options_.sampler));
+  CUDABK_ASSIGN(prepared.timer, ReplayTimer::create(device_, stream, *prepared.execution, spin_.get(), timer_options));
+  row.timer = std::string(timer_kind_name(prepared.timer->kind()));
+  CUDABK_ASSIGN(const Measurement measured, measure_samples(prepared.timer->sampler(), options_.sampler));
   row.samples_ns = measured.samples;
   row.summary = measured.summary;
   row.stop_reason = std::string(stop_rule_name(measured.stop));
@@ -288,46 +275,21 @@ Status CaseRunner::time(Prepared& prepared, CaseResult& row) {
   return success();
 }
 
-// Launch i of an op is launch i, i + per_op, i + 2 per_op ... of the replay when all copies lower alike.
 Status CaseRunner::trace(Prepared& prepared, CaseResult& row) {
-  const Result<TraceReport> traced = tracer_->trace(prepared.backend->stream(), *prepared.execution, TraceOptions{});
+  ReplayTimer& timer = *prepared.timer;
+  TraceOptions options;
+  options.sample = [&timer] { return timer.replay_ns(); };
+  options.replays_per_sample = timer.replays_per_sample();
+  options.kernels_around_sample = timer.cover_ns() > 0 ? 1 : 0;
+  const Result<TraceReport> traced = tracer_->trace(prepared.backend->stream(), *prepared.execution, options);
+  prepared.timer.reset();
   prepared.execution.reset();
   tracer_->forget_graphs();
   if (!traced.ok()) {  // the times are there; a fault of the device would show in the next case too
     row.flags.push_back("not traced: " + traced.error().message);
     return options_.timer == TimerChoice::kCupti ? Status(traced.error()) : success();
   }
-  const TraceReport& report = *traced;
-  if (report.launches.empty()) {
-    row.flags.push_back(fmt::format("not traced: {} of {} records matched, {} belong to no launch", report.delivered,
-                                    report.expected, report.unmatched));
-    return success();
-  }
-  if (report.flagged) {
-    row.flags.push_back(fmt::format("{:.1f} % of trace records invalid", report.invalid_percent));
-  }
-  if (options_.timer == TimerChoice::kCupti) {
-    use_traced_time(report, row);
-  }
-  if (report.median_busy_ns) {
-    row.kernel_ns = *report.median_busy_ns / row.copies;
-  }
-  if (report.median_gap_ns) {
-    row.gap_ns = *report.median_gap_ns / row.copies;
-  }
-  if (row.breakdown.size() * static_cast<size_t>(row.copies) != report.launches.size()) {
-    return success();
-  }
-  for (size_t i = 0; i < row.breakdown.size(); ++i) {
-    std::vector<double> times, gaps;
-    for (size_t j = i; j < report.launches.size(); j += row.breakdown.size()) {
-      times.push_back(report.launches[j].median_ns);
-      gaps.push_back(report.launches[j].median_gap_before_ns);
-    }
-    row.breakdown[i].median_ns = median(times);
-    row.breakdown[i].gap_ns = median(gaps);
-    row.breakdown[i].kernels = static_cast<int>(report.launches[i].kernels.size());
-  }
+  add_trace(*traced, options_.timer == TimerChoice::kCupti, row);
   return success();
 }
 

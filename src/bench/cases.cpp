@@ -9,6 +9,7 @@
 #include "backend/layouts.h"
 #include "bench/shapes.h"
 #include "bench/sweep.h"
+#include "core/pattern.h"
 #include "core/units.h"
 
 namespace cudabk {
@@ -70,11 +71,8 @@ std::vector<size_t> loop_order(std::span<const Axis> axes) {
 Result<std::vector<std::regex>> compile(const std::vector<std::string>& patterns) {
   std::vector<std::regex> compiled;
   for (const std::string& pattern : patterns) {
-    try {
-      compiled.emplace_back(pattern, std::regex::ECMAScript | std::regex::optimize);
-    } catch (const std::regex_error& error) {
-      return invalid(fmt::format("bad regular expression '{}': {}", pattern, error.what()));
-    }
+    CUDABK_ASSIGN(std::regex expression, compile_pattern(pattern));
+    compiled.push_back(std::move(expression));
   }
   return compiled;
 }

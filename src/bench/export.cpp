@@ -7,6 +7,7 @@
 
 #include "bench/report_row.h"
 #include "bench/result.h"
+#include "core/text.h"
 
 namespace cudabk {
 namespace {
@@ -68,15 +69,6 @@ std::vector<std::string> csv_cells(const CaseResult& r, const RunResult& run, co
   return fields;
 }
 
-// A cell must not end its column.
-std::string markdown_cell(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    out += c == '|' ? "\\|" : std::string(1, c == '\n' ? ' ' : c);
-  }
-  return out;
-}
-
 bool is_failure(CaseStatus status) { return status == CaseStatus::kWrong; }
 bool is_skip(CaseStatus status) { return status == CaseStatus::kUnsupported || status == CaseStatus::kInterrupted; }
 
@@ -91,29 +83,6 @@ std::string csv_field(std::string_view text) {
     quoted += c == '"' ? "\"\"" : std::string(1, c);
   }
   return quoted + "\"";
-}
-
-std::string xml_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
-    }
-  }
-  return out;
 }
 
 std::string result_to_csv(const RunResult& run, const CsvOptions& options) {
@@ -164,8 +133,10 @@ std::string result_to_csv(const RunResult& run, const CsvOptions& options) {
 std::string result_to_markdown(const RunResult& run) {
   const RowLayout layout(run.cases);
   const std::vector<Column> columns = layout.columns();
-  std::string text = fmt::format("{} ({}), cudabk {}, {}\n\n", run.environment.device.name, run.environment.device.arch,
-                                 run.environment.tool_version, layout.common());
+  std::string text =
+      markdown_text(fmt::format("{} ({}), cudabk {}, {}", run.environment.device.name, run.environment.device.arch,
+                                run.environment.tool_version, layout.common())) +
+      "\n\n";
   std::string rule;
   for (const Column& column : columns) {
     text += "| " + column.header + " ";
@@ -174,7 +145,7 @@ std::string result_to_markdown(const RunResult& run) {
   text += "|\n" + rule + "|\n";
   for (const CaseResult& result : run.cases) {
     for (const std::string& cell : layout.cells(result, run.limits)) {
-      text += "| " + markdown_cell(cell) + " ";
+      text += "| " + markdown_text(cell) + " ";
     }
     text += "|\n";
   }

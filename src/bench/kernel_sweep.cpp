@@ -12,6 +12,7 @@
 #include "backend/layouts.h"
 #include "backend/plan.h"
 #include "bench/cases.h"
+#include "core/pattern.h"
 #include "ops/op_def.h"
 
 namespace cudabk {
@@ -169,12 +170,7 @@ Result<DeviceInfo> posed_device(std::string_view arch) {
 }
 
 Result<std::vector<KernelVariant>> kernel_variants(std::string_view arch, const VariantSelection& selection) {
-  std::regex filter;
-  try {
-    filter = std::regex(selection.filter);
-  } catch (const std::regex_error& error) {
-    return invalid(fmt::format("--filter '{}': {}", selection.filter, error.what()));
-  }
+  CUDABK_ASSIGN(const std::regex filter, compile_pattern(selection.filter));
   CUDABK_ASSIGN(const DeviceInfo device, posed_device(arch));
   CUDABK_ASSIGN(const std::vector<Profile> profiles, profiles_for(device));
   VariantSet set;

@@ -91,6 +91,8 @@ struct CaseResult {
   std::optional<double> kernel_ns;        // traced kernel time per op
   std::optional<double> host_enqueue_ns;  // per op
   std::optional<double> gap_ns;           // per op, between kernels
+  std::optional<double> span_ns;          // per op, from a traced replay's first kernel start to its last kernel end
+  std::optional<double> span_time_ns;     // per op, between events, of the replays between the traced ones
   std::vector<double> clocks_mhz;         // SM clock per batch of samples, where known
   std::vector<int> clock_samples;         // how many consecutive samples belong to each of clocks_mhz; empty: not known
   std::vector<std::string> flags;         // "cache-resident", "throttled", "unverified", ...
@@ -155,6 +157,5 @@ Result<std::string> digest_of_result(std::string_view json);
 
 // RFC 4180: quotes a field when it has to be.
 std::string csv_field(std::string_view text);
-std::string xml_text(std::string_view text);
 
 }  // namespace cudabk

@@ -107,6 +107,8 @@ void add_figures(Json& json, const CaseResult& result, const RunLimits& limits) 
   figures["limit_fraction"] = number(limit_fraction(result, limits));
   figures["kernel_ns"] = number(result.kernel_ns);
   figures["gap_ns"] = number(result.gap_ns);
+  figures["span_ns"] = number(result.span_ns);
+  figures["span_time_ns"] = number(result.span_time_ns);
   figures["host_enqueue_ns"] = number(result.host_enqueue_ns);
   json["figures"] = std::move(figures);
 }

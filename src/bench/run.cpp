@@ -54,6 +54,54 @@ bool needs_quotes(const std::string& word) {
                              "-_=+.,:/@%") != std::string::npos;
 }
 
+using Rows = std::vector<std::optional<CaseResult>>;
+
+// Those that were measured, in their order.
+void add_rows(Rows rows, RunResult& run) {
+  for (std::optional<CaseResult>& row : rows) {
+    if (row) {
+      run.cases.push_back(std::move(*row));
+    }
+  }
+}
+
+void describe_run(Device& device, const Profile& profile, const RunOptions& options, CaseRunner& runner,
+                  RunResult& run) {
+  run.environment = describe_environment(device, profile, options);
+  run.environment.facts.merge(runner.gpu_facts());
+  if (!runner.trace_note().empty()) {
+    run.environment.facts["tracer"] = runner.trace_note();
+  }
+  if (options.measure_limits) {
+    run.limits = measure_run_limits(device, options.interrupted);
+  } else {
+    run.limits.note = "not measured (--no-limits)";
+  }
+}
+
+// What RunOptions::checkpoint promises. The last case needs none: the run's own end follows.
+class Checkpoints {
+ public:
+  Checkpoints(const RunOptions& options, size_t total) : options_(options), total_(total) {}
+
+  void offer(const RunResult& run, const Rows& rows, size_t done) {
+    if (!options_.checkpoint || done >= total_ || (last_ && seconds_since(*last_) < options_.checkpoint_s)) {
+      return;
+    }
+    RunResult partial = run;
+    partial.complete = false;
+    partial.incomplete_reason = fmt::format("the run was ended from outside; {} of {} measurements done", done, total_);
+    add_rows(rows, partial);
+    options_.checkpoint(partial);
+    last_ = Clock::now();
+  }
+
+ private:
+  const RunOptions& options_;
+  size_t total_;
+  std::optional<Clock::time_point> last_;
+};
+
 // Axes whose name is that of another option of `bench`.
 bool is_option_name(const std::string& axis) { return axis == "order" || axis == "precision" || axis == "seed"; }
 
@@ -143,20 +191,12 @@ Result<RunResult> run_cases(Device& device, const Profile& profile, const std::v
   if (const Status compiled = runner->prefetch(cases); !compiled.ok()) {
     log_debug("prefetch: {}", compiled.error().message);
   }
-  run.environment = describe_environment(device, profile, options);
-  run.environment.facts.merge(runner->gpu_facts());
-  if (!runner->trace_note().empty()) {
-    run.environment.facts["tracer"] = runner->trace_note();
-  }
-  if (options.measure_limits) {
-    run.limits = measure_run_limits(device, options.interrupted);
-  } else {
-    run.limits.note = "not measured (--no-limits)";
-  }
+  describe_run(device, profile, options, *runner, run);
   observer.limits_known(run.environment, run.limits);
 
   const std::vector<Turn> order = turns(cases.size(), options);
-  std::vector<std::optional<CaseResult>> rows(cases.size() * static_cast<size_t>(options.repetitions));
+  Rows rows(cases.size() * static_cast<size_t>(options.repetitions));
+  Checkpoints checkpoints(options, order.size());
   const double setup_s = seconds_since(start);
   run.complete = true;
   for (size_t done = 0; done < order.size(); ++done) {
@@ -185,12 +225,9 @@ Result<RunResult> run_cases(Device& device, const Profile& profile, const std::v
     }
     observer.case_done(row);
     rows[turn.index * static_cast<size_t>(options.repetitions) + static_cast<size_t>(turn.repetition)] = std::move(row);
+    checkpoints.offer(run, rows, done + 1);
   }
-  for (std::optional<CaseResult>& row : rows) {
-    if (row) {
-      run.cases.push_back(std::move(*row));
-    }
-  }
+  add_rows(std::move(rows), run);
   return run;
 }
 

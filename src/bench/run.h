@@ -39,6 +39,10 @@ struct RunOptions {
   std::map<std::string, std::string> tags;
   std::vector<std::string> arguments;
   const std::atomic<bool>* interrupted = nullptr;
+  // Given what there is so far, as an incomplete run: after the first case, and then at most every `checkpoint_s`
+  // seconds. A process that is killed leaves that behind. May be empty.
+  std::function<void(const RunResult&)> checkpoint;
+  double checkpoint_s = 5;
 };
 
 // Told of the run as it goes on; for tables and progress lines.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/text.h"
+
 namespace cudabk {
 
 size_t display_width(std::string_view text) {
@@ -16,7 +18,7 @@ TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns))
 }
 
 void TextTable::widen(size_t column, std::string_view text) {
-  columns_[column].width = std::max(columns_[column].width, display_width(text));
+  columns_[column].width = std::max(columns_[column].width, display_width(printable(text)));
 }
 
 std::string TextTable::header() const {
@@ -34,10 +36,11 @@ std::string TextTable::row(const std::vector<std::string>& cells) const { return
 std::string TextTable::line(const std::vector<std::string>& cells) const {
   std::string text;
   for (size_t i = 0; i < columns_.size() && i < cells.size(); ++i) {
-    const size_t width = display_width(cells[i]);
+    const std::string cell = printable(cells[i]);
+    const size_t width = display_width(cell);
     const std::string padding(columns_[i].width > width ? columns_[i].width - width : 0, ' ');
     text += i == 0 ? "" : "  ";
-    text += columns_[i].right ? padding + cells[i] : cells[i] + padding;
+    text += columns_[i].right ? padding + cell : cell + padding;
   }
   while (!text.empty() && text.back() == ' ') {
     text.pop_back();

@@ -21,6 +21,7 @@ class TextTable {
  public:
   explicit TextTable(std::vector<Column> columns);
   // Lines end with a newline; no trailing blanks. A cell wider than its column pushes the rest of its row.
+  // Cells are shown as `printable` text (core/text.h).
   std::string header() const;  // names and a rule below
   std::string row(const std::vector<std::string>& cells) const;
 

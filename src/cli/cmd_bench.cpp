@@ -159,6 +159,7 @@ Status run_bench(CliContext& context, const BenchFlags& flags) {
   if (context.device_name != "auto") {
     options.base_command = {"--device", context.device_name};
   }
+  options.checkpoint = [&](const RunResult& partial) { write_checkpoint(context, flags.outputs, partial); };
   TableObserver observer(context, cases, options.trace && !device->info().emulated);
   CUDABK_ASSIGN(const RunResult run, run_cases(*device, *profile, cases, options, observer));
   context.show_progress("");

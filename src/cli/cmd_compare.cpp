@@ -2,24 +2,28 @@
 #include <memory>
 
 #include "cli/gate_options.h"
+#include "cli/outputs.h"
 #include "core/file.h"
 
 namespace cudabk::cli {
 namespace {
 
-struct Flags {
+struct CommandFlags {
   std::vector<std::string> paths;
   CompareFlags compare;
 };
 
 // A verdict file that a gate has written, shown again.
-Status show_file(CliContext& context, const Flags& flags) {
+Status show_file(CliContext& context, const CommandFlags& flags) {
   CUDABK_ASSIGN(const std::string text, read_file(flags.paths[0]));
   CUDABK_ASSIGN(const GateVerdict verdict, parse_verdict(text, flags.paths[0]));
   return show_verdict(context, flags.compare, verdict);
 }
 
-Status run_compare(CliContext& context, const Flags& flags) {
+Status run_compare(CliContext& context, const CommandFlags& flags) {
+  std::vector<std::string> inputs = flags.paths;
+  inputs.push_back(flags.compare.threshold_file);
+  CUDABK_TRY(check_files({flags.compare.json, flags.compare.md, flags.compare.junit}, inputs));
   if (flags.paths.size() == 1) {
     return show_file(context, flags);
   }
@@ -44,7 +48,7 @@ Status run_compare(CliContext& context, const Flags& flags) {
 
 void add_compare_command(CLI::App& app, CliContext& context) {
   CLI::App* command = app.add_subcommand("compare", "two results case by case; never fails on differences");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<CommandFlags>();
   command
       ->add_option("paths", flags->paths,
                    "BASELINE CANDIDATE: results or folders of them; or one verdict to show again")

@@ -7,6 +7,7 @@
 
 #include "bench/cases.h"
 #include "bench/layer.h"
+#include "bench/suites.h"
 #include "cli/command.h"
 #include "measure/limits.h"
 #include "tuning/explain.h"
@@ -107,7 +108,7 @@ Status run(CliContext& context, const ExplainFlags& flags) {
 void add_explain_command(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<ExplainFlags>();
   CLI::App* command = app.add_subcommand("explain", "what would run for one problem or graph, and why");
-  command->add_option("target", flags->target, "an op, its alias, or layer")->required();
+  command->add_option("target", flags->target, "an op or layer; ops: " + op_names())->required();
   command->add_option("--arch", flags->arch, "as on a GPU of this architecture (sm_90a), without one");
   command->add_flag("--no-measure", flags->no_measure, "data-sheet limits instead of measured ones");
   command->add_flag("--no-compile", flags->no_compile, "leave out registers and the check for stale rules");

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "cli/gate_options.h"
+#include "cli/outputs.h"
 #include "core/file.h"
 #include "results/confirm.h"
 #include "results/measure_again.h"
@@ -18,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Flags {
+struct GateFlags {
   CompareFlags compare;
   std::string baseline, candidate;
   std::string old_binary;
@@ -62,7 +63,7 @@ class WorkFolder {
   bool temporary_;
 };
 
-Result<GateOptions> to_gate_options(const Flags& flags) {
+Result<GateOptions> to_gate_options(const GateFlags& flags) {
   GateOptions options;
   CUDABK_ASSIGN(options.compare, to_compare_options(flags.compare));
   options.fail_inconclusive = flags.on_inconclusive == "fail";
@@ -77,7 +78,21 @@ Result<GateOptions> to_gate_options(const Flags& flags) {
   return options;
 }
 
-Status check_flags(const Flags& flags) {
+// What gate itself needs to be told by `bench`.
+Status check_bench_arguments(const std::vector<std::string>& arguments) {
+  for (const std::string& word : arguments) {
+    const std::string name = word.substr(0, word.find('='));
+    for (const char* own : {"--json", "--list", "--help", "-h"}) {
+      if (name == own) {
+        return invalid(
+            fmt::format("{} cannot stand after --: gate reads what bench measures; --keep DIR keeps it", name));
+      }
+    }
+  }
+  return success();
+}
+
+Status check_flags(const GateFlags& flags) {
   const bool measures = flags.control || !flags.old_binary.empty();
   if (measures && (!flags.baseline.empty() || !flags.candidate.empty())) {
     return invalid("--ab and --control measure both sides; leave out --baseline and --candidate");
@@ -88,14 +103,64 @@ Status check_flags(const Flags& flags) {
   if (!measures && !flags.bench_arguments.empty()) {
     return invalid(fmt::format("'{}': what to measure is only for --ab and --control", flags.bench_arguments.front()));
   }
-  return check_writable(flags.verdict);
+  return check_bench_arguments(flags.bench_arguments);
 }
 
-AbPlan make_plan(CliContext& context, const Flags& flags, const fs::path& folder) {
+// Before anything else, and without a verdict: where there is none to be written, or nothing must be overwritten.
+Status check_gate_files(const GateFlags& flags) {
+  return check_files({flags.verdict, flags.compare.md, flags.compare.junit},
+                     {flags.baseline, flags.candidate, flags.old_binary, flags.compare.threshold_file});
+}
+
+// A gate that is killed writes no verdict, and must not leave the one of an earlier run behind.
+Status begin_verdict(CliContext& context, const GateFlags& flags) {
+  std::error_code ec;
+  if (flags.verdict == "-" || (fs::exists(flags.verdict, ec) && !fs::is_regular_file(flags.verdict, ec))) {
+    return success();
+  }
+  const Error unfinished{ErrorKind::kInterrupted, "this gate has not come to its end: it still runs, or was killed"};
+  return context.write_document(flags.verdict, verdict_to_json(refuse(unfinished, "unfinished", {})));
+}
+
+// --verdict as it stands on a command line that could not be parsed.
+std::string verdict_path(const std::vector<std::string>& arguments) {
+  constexpr std::string_view kFlag = "--verdict";
+  std::string path = GateFlags{}.verdict;
+  for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    if (arguments[i] == kFlag && i + 1 < arguments.size()) {
+      path = arguments[i + 1];
+    } else if (arguments[i].rfind(std::string(kFlag) + "=", 0) == 0) {
+      path = arguments[i].substr(kFlag.size() + 1);
+    }
+  }
+  return path;
+}
+
+bool is_verdict_or_new(const std::string& path) {
+  std::error_code ec;
+  if (!fs::exists(path, ec)) {
+    return true;
+  }
+  const Result<std::string> text = fs::is_regular_file(path, ec) ? read_file(path) : Result<std::string>(std::string());
+  return text.ok() && parse_verdict(*text, path).ok();
+}
+
+void refuse_command_line(CliContext& context, const Error& error) {
+  const std::string path = verdict_path(context.arguments);
+  if (path.empty() || (path != "-" && !is_verdict_or_new(path))) {
+    return;  // the word after --verdict may be anything: nothing but a verdict is replaced
+  }
+  if (const Status written = context.write_document(path, verdict_to_json(refuse(error, "command-line", {})));
+      !written.ok()) {
+    context.note_error(written.error());
+  }
+}
+
+AbPlan make_plan(CliContext& context, const GateFlags& flags, const fs::path& folder) {
   AbPlan plan;
   std::error_code ec;
   const fs::path self = fs::read_symlink("/proc/self/exe", ec);
-  const fs::path old_build = flags.old_binary.empty() ? self : fs::absolute(flags.old_binary, ec);
+  const fs::path old_build = flags.old_binary.empty() ? self : fs::absolute(flags.old_binary, ec).lexically_normal();
   plan.old_build.binary = old_build;
   plan.present_build.binary = flags.control ? old_build : self;
   std::vector<std::string> arguments = flags.bench_arguments;
@@ -104,6 +169,9 @@ AbPlan make_plan(CliContext& context, const Flags& flags, const fs::path& folder
   }
   if (context.device_name != "auto") {
     arguments.insert(arguments.end(), {"--device", context.device_name});
+  }
+  if (!context.profile_file.empty()) {
+    arguments.insert(arguments.end(), {"--profile", context.profile_file});
   }
   arguments.emplace_back("--no-limits");
   plan.old_build.arguments = plan.present_build.arguments = arguments;
@@ -114,22 +182,34 @@ AbPlan make_plan(CliContext& context, const Flags& flags, const fs::path& folder
   return plan;
 }
 
-GateVerdict measure_both(CliContext& context, const Flags& flags, const GateOptions& options, const fs::path& folder) {
+// The verdict on what was compared, even where the measuring did not come to its end.
+GateVerdict decide_after(const Status& measured, Comparison comparison, const GateOptions& options) {
+  GateVerdict verdict = decide(std::move(comparison), options);
+  if (!measured.ok()) {
+    add_error(verdict, measured.error(), "measurement");
+  }
+  return verdict;
+}
+
+GateVerdict measure_both(CliContext& context, const GateFlags& flags, const GateOptions& options, const fs::path& folder) {
   const AbPlan plan = make_plan(context, flags, folder);
-  auto sets = measure_ab(plan);
+  bool cut_short = false;
+  auto sets = measure_ab(plan, &cut_short);
   if (!sets.ok()) {
     return refuse(sets.error(), "measurement", options);
   }
   Comparison comparison = compare_results(sets->first, sets->second, options.compare);
-  if (Status confirmed = confirm(comparison, options.compare, flags.confirm, remeasure_ab(plan)); !confirmed.ok()) {
-    return refuse(confirmed.error(), "measurement", options);
-  }
+  const Status measured =
+      cut_short ? Status(Error{ErrorKind::kInterrupted, fmt::format("interrupted after {} of {} rounds",
+                                                                    sets->second.files.size(), flags.rounds)})
+                : confirm(comparison, options.compare, flags.confirm, remeasure_ab(plan));
   comparison.baseline.path = plan.old_build.binary.string();
   comparison.candidate.path = plan.present_build.binary.string();
-  return decide(std::move(comparison), options);
+  return decide_after(measured, std::move(comparison), options);
 }
 
-GateVerdict compare_files(CliContext& context, const Flags& flags, const GateOptions& options, const fs::path& folder) {
+GateVerdict compare_files(CliContext& context, const GateFlags& flags, const GateOptions& options,
+                          const fs::path& folder) {
   std::error_code ec;
   if (!fs::exists(flags.baseline, ec)) {
     return refuse(
@@ -151,18 +231,15 @@ GateVerdict compare_files(CliContext& context, const Flags& flags, const GateOpt
   Comparison comparison = compare_results(*baseline, *candidate, options.compare);
   const AbPlan plan = make_plan(context, flags, folder);
   const std::string device = context.device_name == "auto" ? "" : context.device_name;
-  if (Status confirmed =
-          confirm(comparison, options.compare, flags.confirm, remeasure_candidate(*baseline, *candidate, plan, device));
-      !confirmed.ok()) {
-    return refuse(confirmed.error(), "measurement", options);
-  }
+  const Status measured =
+      confirm(comparison, options.compare, flags.confirm, remeasure_candidate(*baseline, *candidate, plan, device));
   comparison.baseline.path = flags.baseline;
   comparison.candidate.path = flags.candidate;
-  return decide(std::move(comparison), options);
+  return decide_after(measured, std::move(comparison), options);
 }
 
 // The rules come first: a verdict says by which ones it was reached.
-GateVerdict make_verdict(CliContext& context, const Flags& flags) {
+GateVerdict make_verdict(CliContext& context, const GateFlags& flags) {
   Result<GateOptions> options = to_gate_options(flags);
   if (!options.ok()) {
     return refuse(options.error(), "command-line", {});
@@ -190,7 +267,9 @@ Status tell_github(CliContext& context, const GateVerdict& verdict) {
   return file.flush() ? success() : Status(invalid(fmt::format("cannot write to GITHUB_STEP_SUMMARY ({})", summary)));
 }
 
-Status run_gate(CliContext& context, const Flags& flags) {
+Status run_gate(CliContext& context, const GateFlags& flags) {
+  CUDABK_TRY(check_gate_files(flags));
+  CUDABK_TRY(begin_verdict(context, flags));
   GateVerdict verdict = make_verdict(context, flags);
   if (verdict.comparison.cases.empty()) {  // refused: the sides are not described yet
     verdict.comparison.baseline.path = flags.baseline.empty() ? flags.old_binary : flags.baseline;
@@ -209,7 +288,7 @@ Status run_gate(CliContext& context, const Flags& flags) {
   return flags.github ? tell_github(context, verdict) : success();
 }
 
-void add_source_options(CLI::App& command, Flags& flags) {
+void add_source_options(CLI::App& command, GateFlags& flags) {
   const char* group = "What";
   command.add_option("--baseline", flags.baseline, "result, or folder of results, to compare with")->group(group);
   command.add_option("--candidate", flags.candidate, "result, or folder of results, to judge")->group(group);
@@ -224,7 +303,7 @@ void add_source_options(CLI::App& command, Flags& flags) {
       ->group(group);
 }
 
-void add_rule_options(CLI::App& command, Flags& flags) {
+void add_rule_options(CLI::App& command, GateFlags& flags) {
   const char* group = "Rules";
   command.add_option("--confirm", flags.confirm, "measure suspects again up to N times, where possible (default 2)")
       ->check(CLI::Range(0, 100))
@@ -248,7 +327,7 @@ void add_rule_options(CLI::App& command, Flags& flags) {
 
 void add_gate_command(CLI::App& app, CliContext& context) {
   CLI::App* command = app.add_subcommand("gate", "pass or fail for CI: is anything slower than it was");
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<GateFlags>();
   add_source_options(*command, *flags);
   add_compare_options(*command, context, flags->compare);
   add_rule_options(*command, *flags);
@@ -263,6 +342,9 @@ void add_gate_command(CLI::App& app, CliContext& context) {
       "  cudabk gate --baseline base.json --candidate new.json --threshold 5% --md summary.md --junit gate.xml\n"
       "  cudabk gate --ab ./cudabk-main -- mulmat --type q4_K -n 1,8\n"
       "  cudabk gate --control --rounds 3 -- --suite decode");
+  command->preparse_callback([&context](size_t) {
+    context.on_usage_error = [&context](const Error& error) { refuse_command_line(context, error); };
+  });
   set_handler(*command, context, [flags](CliContext& ctx) { return run_gate(ctx, *flags); });
 }
 

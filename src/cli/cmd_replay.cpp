@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/gate_options.h"
+#include "cli/outputs.h"
 #include "core/file.h"
 #include "core/units.h"
 #include "measure/sampler.h"
@@ -23,7 +24,7 @@ struct ReplayFlags {
   // Of a result.
   std::string confidence = "0.95", precision = "1%", baseline, thresholds;
   std::string gate_confidence = "0.99";
-  size_t min_samples = 20, first = 0;
+  int64_t min_samples = 20, first = 0;
   bool force = false, judge_unchanged = false;
   // Of a journal.
   std::string regret, margin = "1%", strategy, top = "4", write;
@@ -34,6 +35,7 @@ struct ReplayFlags {
 };
 
 constexpr double kLargestThreshold = 10;
+constexpr int kMostSamples = 1'000'000;
 constexpr const char* kDefaultThresholds = "1%,2%,3%,5%,10%";
 
 // "1%,3%" -> {0.01, 0.03}
@@ -71,8 +73,8 @@ Result<ReplayStatistics> statistics_options(const ReplayFlags& flags) {
   CUDABK_ASSIGN(options.confidence, confidence_of(flags.confidence, "--confidence"));
   CUDABK_ASSIGN(const std::vector<double> precision, fractions(flags.precision, 1.0, "--precision"));
   options.precision = precision.front();
-  options.min_samples = flags.min_samples;
-  options.first = flags.first;
+  options.min_samples = static_cast<size_t>(flags.min_samples);
+  options.first = static_cast<size_t>(flags.first);
   return options;
 }
 
@@ -96,7 +98,7 @@ Status replay_verdicts_of(CliContext& context, const ReplayFlags& flags, const R
   CUDABK_ASSIGN(const std::vector<double> thresholds, fractions(given, kLargestThreshold, "--threshold"));
   CompareOptions options;
   CUDABK_ASSIGN(options.confidence, confidence_of(flags.gate_confidence, "--gate-confidence"));
-  options.min_samples = flags.min_samples;
+  options.min_samples = static_cast<size_t>(flags.min_samples);
   options.force = flags.force;
   options.judge_unchanged = flags.judge_unchanged;
   CUDABK_ASSIGN(const ReplayStatistics samples, statistics_options(flags));
@@ -200,6 +202,7 @@ Status replay_journal(CliContext& context, const ReplayFlags& flags, const std::
 }
 
 Status run(CliContext& context, const ReplayFlags& flags) {
+  CUDABK_TRY(check_files({flags.json, flags.write}, {flags.file, flags.baseline}));
   std::error_code ec;
   if (std::filesystem::is_regular_file(flags.file, ec)) {
     CUDABK_ASSIGN(const std::string text, read_file(flags.file));
@@ -210,6 +213,9 @@ Status run(CliContext& context, const ReplayFlags& flags) {
   if (!flags.strategy.empty() || !flags.regret.empty() || !flags.write.empty()) {
     return invalid(flags.file + ": --regret, --strategy and --write are for a tuner's journal; this is none");
   }
+  if (flags.baseline.empty() && (!flags.thresholds.empty() || flags.force || flags.judge_unchanged)) {
+    return invalid("--threshold, --force and --judge-unchanged are about verdicts; name a --baseline");
+  }
   CUDABK_ASSIGN(const ResultSet set, load_results(flags.file));
   note_skipped(context, set);
   return flags.baseline.empty() ? replay_statistics_of(context, flags, set) : replay_verdicts_of(context, flags, set);
@@ -219,8 +225,12 @@ void add_result_options(CLI::App& command, ReplayFlags& flags) {
   const char* group = "A result";
   command.add_option("--confidence", flags.confidence, "of the median's interval (0.95)")->group(group);
   command.add_option("--precision", flags.precision, "wanted half width of the interval (1%)")->group(group);
-  command.add_option("--min-samples", flags.min_samples, "fewer are marked, or inconclusive (20)")->group(group);
-  command.add_option("--first", flags.first, "as if sampling had ended after so many samples")->group(group);
+  command.add_option("--min-samples", flags.min_samples, "fewer are marked, or inconclusive (20)")
+      ->check(CLI::Range(2, kMostSamples))
+      ->group(group);
+  command.add_option("--first", flags.first, "as if sampling had ended after so many samples")
+      ->check(CLI::Range(1, kMostSamples))
+      ->group(group);
   command.add_option("--baseline", flags.baseline, "verdicts against this result or folder")->group(group);
   command.add_option("--threshold", flags.thresholds, "one or several, e.g. 1%,3% (1%,2%,3%,5%,10%)")->group(group);
   command.add_option("--gate-confidence", flags.gate_confidence, "of the verdicts (0.99)")->group(group);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/gate_options.h"
+#include "cli/outputs.h"
 #include "core/file.h"
 #include "report/report.h"
 #include "results/compare.h"
@@ -88,18 +89,6 @@ struct Output {
   std::function<std::string()> make;
 };
 
-Status check_outputs(const std::vector<Output>& outputs) {
-  int on_stdout = 0;
-  for (const Output& output : outputs) {
-    if (*output.file == "-") {
-      ++on_stdout;
-    } else if (!output.file->empty()) {
-      CUDABK_TRY(check_writable(*output.file));
-    }
-  }
-  return on_stdout > 1 ? Status(invalid("only one output can go to stdout ('-')")) : success();
-}
-
 Status run(CliContext& context, const ReportFlags& given) {
   ReportFlags flags = given;
   ReportInput input;
@@ -118,7 +107,10 @@ Status run(CliContext& context, const ReportFlags& given) {
   if (!any) {
     flags.html = kDefaultPage;
   }
-  CUDABK_TRY(check_outputs(outputs));
+  std::vector<std::string> files, inputs = flags.results;
+  std::transform(outputs.begin(), outputs.end(), std::back_inserter(files), [](const Output& o) { return *o.file; });
+  inputs.insert(inputs.end(), {flags.baseline, flags.compare.threshold_file});
+  CUDABK_TRY(check_files(files, inputs));
   CUDABK_ASSIGN(input, load(context, flags));
   for (const Output& output : outputs) {
     if (output.file->empty()) {

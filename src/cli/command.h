@@ -30,6 +30,8 @@ class CliContext {
   bool progress = true;         // off with --no-progress or when stderr is not a terminal
   bool color = false;           // --color auto|always|never, NO_COLOR
   bool machine_stdout = false;  // some output was asked for on "-": human text then goes to stderr
+  // Set by a command that leaves something behind even when its command line is wrong.
+  std::function<void(const Error&)> on_usage_error;
 
   CliContext();  // reads the environment; flags override
   ~CliContext();
@@ -46,7 +48,7 @@ class CliContext {
   // Writes a document to FILE (atomically) or, for "-", to stdout.
   Status write_document(const std::string& file, std::string_view text);
 
-  // Set by the SIGINT handler; long work polls it and returns what it has.
+  // Set by the handler of SIGINT and SIGTERM; long work polls it and returns what it has.
   static const std::atomic<bool>& interrupted();
 
   // Exit status: the first that applies in the order 130, 70, 2, 6, 5, 1, 4, 3, 0 wins.

@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "core/file.h"
+#include "core/text.h"
 #include "tuning/family_set.h"
 
 namespace cudabk::cli {
@@ -24,7 +25,7 @@ constexpr int kPrecedence[] = {kExitInterrupted, kExitInternal, 2, 6, 5, 1, 4, 3
 
 std::atomic<bool> interrupted_flag{false};
 
-// The first Ctrl-C asks for partial results, a second one ends the process at once.
+// The first Ctrl-C, or SIGTERM as CI systems send it, asks for partial results, a second one ends the process at once.
 void on_interrupt(int) {
   if (interrupted_flag.exchange(true)) {
     _exit(kExitInterrupted);
@@ -69,10 +70,7 @@ int exit_code(ErrorKind kind) {
 }
 
 std::string one_line(std::string_view text) {
-  std::string line;
-  for (const char c : text) {
-    line += c == '\n' || c == '\r' ? ' ' : c;
-  }
+  std::string line = printable(text);
   while (!line.empty() && line.back() == ' ') {
     line.pop_back();
   }
@@ -102,6 +100,7 @@ CliContext::CliContext() {
   progress = isatty(STDERR_FILENO) != 0;
   color = isatty(STDOUT_FILENO) != 0 && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
   std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
 }
 
 CliContext::~CliContext() { clear_progress(); }

@@ -38,7 +38,11 @@ int run(int argc, char** argv) {
     if (error.get_exit_code() == 0) {  // --help, --version
       return app.exit(error);
     }
-    context.note_error(invalid(describe_parse_error(app, error)));
+    const Error described = invalid(describe_parse_error(app, error));
+    context.note_error(described);
+    if (context.on_usage_error) {
+      context.on_usage_error(described);
+    }
   } catch (const std::bad_alloc&) {
     context.note_error(unfit("out of host memory"));
   } catch (const std::exception& error) {

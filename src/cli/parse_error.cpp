@@ -78,6 +78,17 @@ std::string unexpected(const CLI::App& app, const std::string& word) {
                      fmt::join(commands, ", "));
 }
 
+// "target (an op, its alias, or layer)", for all that are required and not there.
+std::string missing_arguments(const CLI::App& app) {
+  std::vector<std::string> missing;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_required() && option->count() == 0) {
+      missing.push_back(fmt::format("{} ({})", option->get_name(), option->get_description()));
+    }
+  }
+  return fmt::format("{}", fmt::join(missing, " and "));
+}
+
 }  // namespace
 
 std::string describe_parse_error(const CLI::App& app, const CLI::ParseError& error) {
@@ -92,6 +103,9 @@ std::string describe_parse_error(const CLI::App& app, const CLI::ParseError& err
     const CLI::App& at = deepest(app);
     if (const std::vector<std::string> commands = command_names(at); !commands.empty()) {
       return fmt::format("'{}' needs a command; commands: {}", path_of(at), fmt::join(commands, ", "));
+    }
+    if (const std::string missing = missing_arguments(at); !missing.empty()) {
+      return fmt::format("'{}' needs {}", path_of(at), missing);
     }
   }
   return error.what();

@@ -359,6 +359,9 @@ Result<double> parse_fraction(std::string_view text, double limit) {
   const bool percent = !text.empty() && text.back() == '%';
   const auto value = parse_double(percent ? text.substr(0, text.size() - 1) : text);
   if (value.ok()) {
+    if (!percent && *value > 1 && limit > 1) {
+      return invalid(fmt::format("\"{0}\": write {0}% for that many percent", text));
+    }
     const double fraction = percent ? *value / 100 : *value;
     if (fraction > 0 && fraction <= limit) {
       return fraction;

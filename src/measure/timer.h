@@ -42,6 +42,8 @@ class ReplayTimer {
   SampleFn sampler() {
     return [this] { return sample(); };
   }
+  // The same sample in ns per replay.
+  Result<double> replay_ns();
 
   TimerKind kind() const { return options_.kind; }
   int64_t replays_per_sample() const { return replays_; }
@@ -51,8 +53,7 @@ class ReplayTimer {
   ReplayTimer(Stream& stream, Execution& execution, const TimerOptions& options)
       : stream_(stream), execution_(execution), options_(options) {}
   Status calibrate(SpinKernel* spin);
-  Result<double> replay_ns();  // of one replay
-  Result<double> event_ns();   // of replays_ replays
+  Result<double> event_ns();  // of replays_ replays
   Result<double> wall_ns();
 
   Stream& stream_;

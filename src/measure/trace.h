@@ -10,6 +10,7 @@
 #include "backend/backend.h"
 #include "core/result.h"
 #include "device/device.h"
+#include "measure/sampler.h"
 
 namespace cudabk {
 
@@ -62,14 +63,22 @@ struct TraceReport {
   int64_t dropped = 0;                  // as the profiler says: no buffer
   double invalid_percent = 0;           // 100 * (lost + zero) / expected
   bool flagged = false;                 // more than 1 % invalid, or nothing expected or delivered
-  double event_traced_ns = 0;           // per replay, between events, tracing on ...
-  double event_untraced_ns = 0;         // ... and off
+  double sample_traced_ns = 0;          // per replay, median of the samples with tracing on ...
+  double sample_untraced_ns = 0;        // ... and of those in between, with tracing off
   double overhead_percent = 0;          // of tracing
 };
 
 struct TraceOptions {
   int replays = 20;         // at least 3
   double max_time_s = 0.5;  // fewer replays are traced when they would take longer
+  // Samples with tracing off and on alternate this often, so that both see the same clock, power and temperature.
+  int rounds = 4;
+  double settle_s = 0.015;  // of replays before the samples of either kind, which end the pause of switching
+  // One sample: runs the execution `replays_per_sample` times and returns ns per replay. Give the one that the case was
+  // timed with: pauses between replays decide what clock a power limit allows. Empty: one replay between two events.
+  SampleFn sample;
+  int64_t replays_per_sample = 1;
+  int64_t kernels_around_sample = 0;  // that a sample runs besides its replays; graphs only
 };
 
 // At most one object at a time per process.
@@ -81,8 +90,8 @@ class KernelTracer {
   static Result<std::unique_ptr<KernelTracer>> create(Device& device);
   virtual ~KernelTracer() = default;
 
-  // Replays with tracing on, after a replay that is not counted. Blocks. Outside of this call no activity is
-  // collected. Missing records are no error: see TraceReport::flagged.
+  // Replays with tracing off and on, in turns. Blocks. Outside of this call no activity is collected. Missing records
+  // are no error: see TraceReport::flagged.
   virtual Result<TraceReport> trace(Stream& stream, Execution& execution, const TraceOptions& options) = 0;
 
   // Drops what is known of graphs. Call it when every execution seen so far is gone; keeps memory bounded.

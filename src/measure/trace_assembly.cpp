@@ -1,6 +1,7 @@
 #include "measure/trace_assembly.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "measure/statistics.h"
@@ -31,9 +32,8 @@ Placed place_eager(TraceInput& input) {
     }
     placed.replays[id.replay].launches[id.launch].kernels.push_back(std::move(activity.record));
   }
-  if (!placed.replays.empty()) {
-    placed.replays.erase(placed.replays.begin());  // the uncounted one
-  }
+  const int64_t uncounted = std::clamp<int64_t>(input.uncounted, 0, input.replays);
+  placed.replays.erase(placed.replays.begin(), placed.replays.begin() + uncounted);
   return placed;
 }
 
@@ -51,10 +51,13 @@ Placed place_graph(TraceInput& input) {
     replay.launches.resize(input.launches);
     replay.launches[*launch].kernels.push_back(std::move(activity.record));
   }
-  // What is older than the replays of this session is left over from before; so is its first, uncounted replay.
+  // What is older than the counted replays of this session is one of its uncounted ones, or left over from before. An
+  // uncounted one never stands in for a counted one without any record.
   auto group = groups.begin();
-  const auto counted = static_cast<size_t>(std::max<int64_t>(0, input.replays - 1));
-  for (size_t left = groups.size(); left > counted; --left) {
+  const auto replays = static_cast<size_t>(std::max<int64_t>(0, input.replays));
+  const auto counted = static_cast<size_t>(std::max<int64_t>(0, input.replays - input.uncounted));
+  const size_t absent = std::min(counted, replays - std::min(replays, groups.size()));
+  for (size_t left = groups.size(); left > counted - absent; --left) {
     ++group;
   }
   for (; group != groups.end(); ++group) {
@@ -153,6 +156,17 @@ void summarize_launches(TraceReport& report, size_t launches) {
   }
 }
 
+// Everything that follows from the replays and the counts.
+void finish_report(TraceReport& report, size_t launches) {
+  if (report.expected > 0) {
+    report.invalid_percent =
+        100 * static_cast<double>(report.lost + report.zero) / static_cast<double>(report.expected);
+  }
+  report.flagged = report.expected == 0 || report.delivered == 0 || report.delivered > report.expected ||
+                   report.invalid_percent > kInvalidLimitPercent;
+  summarize_launches(report, launches);
+}
+
 }  // namespace
 
 ExternalId ExternalId::unpack(uint64_t id) {
@@ -164,7 +178,7 @@ TraceReport assemble_trace(TraceInput input) {
   Placed placed = input.graph ? place_graph(input) : place_eager(input);
   TraceReport report;
   report.replays = std::move(placed.replays);
-  report.unmatched = placed.unmatched;
+  report.unmatched = std::max<int64_t>(0, placed.unmatched - input.others);
   report.dropped = input.dropped;
   input.expected.resize(input.launches, -1);
   count_records(report.replays, input.expected);
@@ -177,13 +191,22 @@ TraceReport assemble_trace(TraceInput input) {
       compute_times(replay);
     }
   }
-  if (report.expected > 0) {
-    report.invalid_percent =
-        100 * static_cast<double>(report.lost + report.zero) / static_cast<double>(report.expected);
+  finish_report(report, input.launches);
+  return report;
+}
+
+TraceReport merge_traces(std::vector<TraceReport> parts, size_t launches) {
+  TraceReport report;
+  for (TraceReport& part : parts) {
+    std::move(part.replays.begin(), part.replays.end(), std::back_inserter(report.replays));
+    report.expected += part.expected;
+    report.delivered += part.delivered;
+    report.lost += part.lost;
+    report.zero += part.zero;
+    report.unmatched += part.unmatched;
+    report.dropped += part.dropped;
   }
-  report.flagged = report.expected == 0 || report.delivered == 0 || report.delivered > report.expected ||
-                   report.invalid_percent > kInvalidLimitPercent;
-  summarize_launches(report, input.launches);
+  finish_report(report, launches);
   return report;
 }
 

@@ -29,7 +29,9 @@ struct ExternalId {
 struct TraceInput {
   std::vector<RawActivity> activities;
   size_t launches = 0;
-  int64_t replays = 0;            // run with tracing on, the uncounted first one included
+  int64_t replays = 0;  // run with tracing on, the uncounted first ones included
+  int64_t uncounted = 1;
+  int64_t others = 0;             // records expected of no launch
   std::vector<int64_t> expected;  // records per launch in one replay; -1: not known, the most seen is expected
   int64_t dropped = 0;
   // Eager: correlation id -> external id, and the session they must belong to.
@@ -41,5 +43,8 @@ struct TraceInput {
 };
 
 TraceReport assemble_trace(TraceInput input);
+
+// One report of several about the same launches.
+TraceReport merge_traces(std::vector<TraceReport> parts, size_t launches);
 
 }  // namespace cudabk

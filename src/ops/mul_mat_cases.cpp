@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -185,7 +187,7 @@ std::span<const Axis> mul_mat_axes() {
       {"prec", "precision asked for", {"default"}, {"default"}, {"default", "f32"}},
       {"layout", "layout of the weights: the profile's, or this one", {"auto"}, {"auto"}, {"auto", "raw", "frag"}},
       {"rows", "the weights are the last m of this many rows of a tensor; 0: all", {"0"}, {"0"}, {}},
-      {"scale", "factor on the activations", {"1"}, {"1"}, {"1", "100000"}},
+      {"scale", "factor on the activations", {"1"}, {"1"}, {"1", "100000", "0.0000001"}},
   };
   return kAxes;
 }
@@ -223,8 +225,7 @@ Result<Tensor*> build_mul_mat_case(Graph& graph, const CaseParams& params) {
     CUDABK_ASSIGN(w, graph.view(w, {k, m, b2, b3}, w->nb, (rows - m) * w->nb[1]));
   }
   CUDABK_ASSIGN(Tensor * x, make_operand(graph, "x", act, {k, n, b2 * r2, b3 * r3}, Usage::kCompute, order, gap));
-  CUDABK_ASSIGN(const int64_t scale, int_or(params, "scale", 1));
-  x->root().init_scale = static_cast<float>(scale);
+  x->root().init_scale = std::strtof(value_or(params, "scale", "1").c_str(), nullptr);  // one of the axis' values
   const auto precision = value_or(params, "prec", "default") == "f32" ? Precision::kF32 : Precision::kDefault;
   return mul_mat(graph, w, x, {precision});
 }
@@ -238,6 +239,14 @@ std::vector<CaseParams> mul_mat_test_cases() {
     if (frag_shape(parse_dtype(type).value()).exists()) {
       add_frag(type, cases);
     }
+  }
+  for (const std::string_view type : {"f16", "bf16"}) {  // several parts of k, strips and columns that are not full
+    for (const int64_t n : {2, 7, 16, 30, 64}) {
+      cases.push_back(make_case(type, 83, n, n == 7 || n == 64 ? 2048 : 2104));
+    }
+    cases.push_back(with(make_case(type, 40, 5, 1056), {{"scale", "0.0000001"}}));
+    cases.push_back(with(make_case(type, 40, 70, 1056), {{"scale", "0.0000001"}}));
+    cases.push_back(with(make_case(type, 40, 33, 1056), {{"scale", "100000"}, {"gap", "8"}}));
   }
   for (const int64_t n : {1, 4, 8, 45}) {
     cases.push_back(with(make_case("f16", 64, n, 128), {{"act", "f16"}}));

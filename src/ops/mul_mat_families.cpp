@@ -4,6 +4,7 @@
 
 #include "formats/slices.h"
 #include "frag/tile_args.h"
+#include "mmsf/args.h"
 #include "ops/frag_weights.h"
 #include "ops/mul_mat.h"
 #include "ops/mul_mat_lowering.h"
@@ -68,11 +69,35 @@ Support mmf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   return s ? tile_can_run(p, c, d) : s;
 }
 
+Support mmsf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  const DType t = weight_type(p);
+  if (t != DType::f16 && t != DType::bf16) {
+    return Support::no(fmt::format("{} weights are not 16-bit floats", p.key));
+  }
+  if (d.cc < 80) {
+    return Support::no(fmt::format("needs tensor cores of sm_80, the device is {}", d.arch));
+  }
+  if (p.dim("f32_precision") != 0) {
+    return Support::no("f32 precision was requested, this kernel multiplies in the weights' type");
+  }
+  if (p.dim("n") > kMmsfMaxCols) {
+    return Support::no(fmt::format("up to {} columns, the problem has {}", kMmsfMaxCols, p.dim("n")));
+  }
+  const int tiles = mmsf_tiles(p.dim("n")), needed = mmsf_registers(tiles, c.at("chunks")),
+            room = mmsf_register_room(c.at("warps"), c.at("blocks"));
+  if (needed > room) {
+    return Support::no(
+        fmt::format("{} columns need about {} registers, there is room for {}", p.dim("n"), needed, room));
+  }
+  const int shared = mmsf_shared_bytes(c.at("warps"), tiles);
+  return shared <= d.max_shared_bytes ? Support{} : Support::no(fmt::format("needs {} bytes of shared memory", shared));
+}
+
 Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo&) {
   if (const Support s = frag_layout(p); !s) {
     return s;
   }
-  if (p.dim("n") > 2 && c.at("warps") > 6 && c.at("blocks") > 1) {
+  if (p.dim("n") > 2 && c.at("warps") > 6) {
     return Support::no("more than 2 columns need the registers of at most 6 warps");
   }
   return p.dim("n") <= 4 ? Support{} : Support::no(fmt::format("up to 4 columns, the problem has {}", p.dim("n")));
@@ -92,7 +117,7 @@ Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d
     return Support::no(fmt::format("needs warp-group products of an sm_90a GPU, the device is {}{}",
                                    d.emulated ? "an emulated " : "", d.arch));
   }
-  if (frag_tile_stages(frag_shape(weight_type(p)), c.at("cols"), c.at("groups"), d.max_shared_bytes) == 0) {
+  if (frag_tile_stages(weight_type(p), c.at("cols"), c.at("groups"), d.max_shared_bytes) == 0) {
     return Support::no(fmt::format("two stages do not fit into {} bytes of shared memory", d.max_shared_bytes));
   }
   return p.dim("n") <= c.at("cols") * kMaxGridYZ ? Support{} : Support::no("more columns than a grid has");
@@ -110,10 +135,13 @@ Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&)
 
 const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
-const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8, 10, 14}, 8}, {"blocks", {2}, 2}};
-const std::vector<ConfigParam> kFragWideParams = {{"strips", {1, 2}, 1}, {"warps", {4, 6}, 6}, {"blocks", {1, 2}, 2}};
+const std::vector<ConfigParam> kMmsfParams = {{"warps", {8, 16}, 8}, {"chunks", {2, 4, 8}, 4}, {"blocks", {1, 2}, 1}};
+const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8, 10}, 8}, {"strips", {1, 2}, 1}};
+const std::vector<ConfigParam> kFragWideParams = {{"warps", {4, 6}, 4}, {"blocks", {1, 2}, 1}};
 const std::vector<ConfigParam> kFragTileParams = {
     {"cols", {16, 32, 64, 128}, 64}, {"groups", {2, 4}, 2}, {"split", {1, 2, 4, 8}, 4}};
+// 0: the library's own choice; else the number of a suggestion of cuBLASLt.
+const std::vector<ConfigParam> kBlasParams = {{"algo", {0, 2, 4, 5, 7}, 0}};
 // Fallbacks that need no spilling on any architecture.
 std::vector<ConfigParam> tile_params(int tile_n) {
   return {{"tile_m", {32, 64, 128}, 64}, {"tile_n", {16, 32, 64, 128}, tile_n}, {"split", {1, 2, 4, 8}, 4}};
@@ -128,10 +156,11 @@ std::span<const Family> mul_mat_families() {
       {"frag_tile", kFragTileParams, frag_tile_can_run},
       {"mmvq", kMmvqParams, mmvq_can_run},
       {"mmvf", kMmvfParams, mmvf_can_run},
+      {"mmsf", kMmsfParams, mmsf_can_run},
       {"mmq", tile_params(64), mmq_can_run},
       {"mmf", tile_params(32), mmf_can_run},
       {"dequant_gemm", {}, dequant_gemm_can_run},
-      {"blas", {}, blas_can_run},
+      {"blas", kBlasParams, blas_can_run},
       {"blas_batched", {}, blas_batched_can_run},
   };
   return kFamilies;

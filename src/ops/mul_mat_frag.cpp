@@ -11,22 +11,24 @@ namespace {
 
 constexpr int kPackWarps = 4;  // of a block of the packing kernel
 
-// The activations as fragments, shared by all products of `x` whose weights take off the same start values.
-BufferRef pack_columns(const Tensor& x, FragShape s, LowerContext& ctx, Launches& launches) {
+// The activations as fragments in tiles of `cols`, shared by all products of `x` whose weights take off the same start
+// values.
+BufferRef pack_columns(const Tensor& x, FragShape s, int cols, LowerContext& ctx, Launches& launches) {
   const int64_t n = x.ne[1], batch = x.ne[2] * x.ne[3], units = frag_units(x.ne[0]);
   float zero[4];
   for (int i = 0; i < 4; ++i) {
     zero[i] = frag_start_zero(s, i / 2, i % 2);
   }
   const std::string tag =
-      fmt::format("fragments, groups of {}, {} {} {} {}", s.group, zero[0], zero[1], zero[2], zero[3]);
-  const auto memory = ctx.shared_scratch(x, tag, batch * ((n + 7) / 8) * units * column_unit_bytes(s.group));
+      fmt::format("fragments of {}, groups of {}, {} {} {} {}", cols, s.group, zero[0], zero[1], zero[2], zero[3]);
+  const auto memory =
+      ctx.shared_scratch(x, tag, batch * ((n + cols - 1) / cols) * units * column_unit_bytes(s.group, cols));
   if (!memory.fresh) {
     return memory.ref;
   }
   const bool vector = rows_aligned(x, 8) && x.ne[0] % 2 == 0;
   KernelCall<PackColumnsArgs> call(
-      {"frag/columns.h", fmt::format("pack_units<{}, {}>", s.group, vector)},
+      {"frag/columns.h", fmt::format("pack_units<{}, {}, {}>", s.group, cols, vector)},
       {static_cast<uint32_t>((units + kPackWarps - 1) / kPackWarps), grid_extent(n), grid_extent(batch)},
       {kPackWarps * 32});
   set_activations(call, x, ctx);
@@ -38,11 +40,17 @@ BufferRef pack_columns(const Tensor& x, FragShape s, LowerContext& ctx, Launches
   return memory.ref;
 }
 
-Launches lower_frag(const Product& p, KernelKey key, Dim3 grid, int warps, int shared, LowerContext& ctx) {
+Dim3 product_grid(const Product& p, int strips, int cols) {
+  return {static_cast<uint32_t>((frag_strips(p.m()) + strips - 1) / strips),
+          static_cast<uint32_t>((p.n() + cols - 1) / cols), grid_extent(p.batch())};
+}
+
+// warps: of a block.
+Launches lower_frag(const Product& p, KernelKey key, Dim3 grid, int cols, int warps, int shared, LowerContext& ctx) {
   Launches launches;
   const Tensor& w = p.weights;
   const std::string label = fmt::format("{} {}", p.choice.family, dtype_name(w.type));
-  const BufferRef x = pack_columns(p.x, frag_shape(w.type), ctx, launches);
+  const BufferRef x = pack_columns(p.x, frag_shape(w.type), cols, ctx, launches);
   KernelCall<FragArgs> call(std::move(key), grid, {static_cast<uint32_t>(warps * 32)}, static_cast<uint32_t>(shared));
   set_frag_weights(call, p, *frag_view(w), ctx);  // the families apply to nothing else
   call.bind(call.args.x, x);
@@ -56,23 +64,18 @@ Launches lower_frag(const Product& p, KernelKey key, Dim3 grid, int warps, int s
 }  // namespace
 
 Launches lower_frag_vector(const Product& p, LowerContext& ctx) {
-  const int warps = p.choice.config.at("warps"), blocks = p.choice.config.at("blocks");
+  const int warps = p.choice.config.at("warps"), strips = p.choice.config.at("strips");
   const int cols = p.n() <= 1 ? 1 : (p.n() <= 2 ? 2 : 4);
-  const Dim3 grid{static_cast<uint32_t>(frag_strips(p.m())), static_cast<uint32_t>((p.n() + cols - 1) / cols),
-                  grid_extent(p.batch())};
   return lower_frag(
-      p, {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}>", type_text(p.weights.type), cols, warps, blocks)},
-      grid, warps, frag_vector_shared_bytes(warps), ctx);
+      p, {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}>", type_text(p.weights.type), cols, warps, strips)},
+      product_grid(p, strips, cols), cols, warps * strips, frag_vector_shared_bytes(p.weights.type, warps, strips),
+      ctx);
 }
 
 Launches lower_frag_wide(const Product& p, LowerContext& ctx) {
-  const int strips = p.choice.config.at("strips"), warps = p.choice.config.at("warps"),
-            blocks = p.choice.config.at("blocks");
-  const Dim3 grid{static_cast<uint32_t>((frag_strips(p.m()) + strips - 1) / strips),
-                  static_cast<uint32_t>((p.n() + 7) / 8), grid_extent(p.batch())};
-  return lower_frag(
-      p, {"frag/wide.h", fmt::format("frag_wide<{}, {}, {}, {}>", type_text(p.weights.type), strips, warps, blocks)},
-      grid, warps, frag_wide_shared_bytes(warps, strips), ctx);
+  const int warps = p.choice.config.at("warps"), blocks = p.choice.config.at("blocks");
+  return lower_frag(p, {"frag/wide.h", fmt::format("frag_wide<{}, {}, {}>", type_text(p.weights.type), warps, blocks)},
+                    product_grid(p, 1, 8), 8, warps, frag_wide_shared_bytes(p.weights.type, warps), ctx);
 }
 
 }  // namespace cudabk

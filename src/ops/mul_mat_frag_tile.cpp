@@ -45,9 +45,8 @@ Launches lower_frag_tile(const Product& p, LowerContext& ctx) {
   const Tensor& w = p.weights;
   const FragView view = *frag_view(w);  // the family applies to nothing else
   const Config& c = p.choice.config;
-  const FragShape shape = frag_shape(w.type);
   const int cols = c.at("cols"), groups = c.at("groups"), rows = groups * 64;
-  const int stages = frag_tile_stages(shape, cols, groups, static_cast<int>(ctx.device().max_shared_bytes));
+  const int stages = frag_tile_stages(w.type, cols, groups, static_cast<int>(ctx.device().max_shared_bytes));
   const int splits = std::min(c.at("split"), view.units);
   const PackedTiles x = pack_tiles(p.x, ctx, launches);
   const Dim3 grid{static_cast<uint32_t>((p.m() + rows - 1) / rows), static_cast<uint32_t>((p.n() + cols - 1) / cols),
@@ -55,7 +54,7 @@ Launches lower_frag_tile(const Product& p, LowerContext& ctx) {
   KernelCall<FragTileArgs> call(
       {"frag/tile.h", fmt::format("frag_tile<{}, {}, {}, {}>", type_text(w.type), cols, groups, stages)}, grid,
       {static_cast<uint32_t>(groups * 128 + 32)},
-      static_cast<uint32_t>(frag_tile_shared_bytes(shape, cols, groups, stages)));
+      static_cast<uint32_t>(frag_tile_shared_bytes(w.type, cols, groups, stages)));
   set_frag_weights(call, p, view, ctx);
   call.args.factor_stride2 = view.factor_stride2;
   call.args.factor_stride3 = view.factor_stride3;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/text.h"
 #include "report/page_files.h"
 #include "report/payload.h"
 #include "report/report.h"

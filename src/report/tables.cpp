@@ -7,6 +7,7 @@
 
 #include "bench/report_row.h"
 #include "bench/result.h"
+#include "core/text.h"
 #include "core/units.h"
 #include "report/report.h"
 #include "results/render_rows.h"
@@ -19,27 +20,19 @@ constexpr size_t kMarkdownChanges = 20;
 std::string percent(const std::optional<double>& v) { return v ? fmt::format("{:+.1f} %", 100 * *v) : "-"; }
 std::string time_text(const std::optional<double>& ns) { return ns ? format_time_ns(*ns) : "-"; }
 
-std::string cell(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    out += c == '|' ? "\\|" : std::string(1, c == '\n' || c == '\r' ? ' ' : c);
-  }
-  return out;
-}
-
 std::string changes_markdown(const Comparison& comparison) {
   std::string text = "\n### Against the baseline\n\n";
   for (const std::string& note : comparison.notes) {
-    text += cell(note) + "\n\n";
+    text += markdown_text(note) + "\n\n";
   }
   text += "| case | baseline | now | change | interval | verdict |\n|---|--:|--:|--:|--:|---|\n";
   const std::vector<const CaseComparison*> cases = worst_first(comparison);
   for (size_t i = 0; i < std::min(cases.size(), kMarkdownChanges); ++i) {
     const CaseComparison& c = *cases[i];
-    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", cell(c.key), time_text(c.baseline_ns),
-                        time_text(c.candidate_ns), percent(c.change),
-                        c.change_low ? percent(c.change_low) + " … " + percent(c.change_high) : "-",
-                        cell(fmt::format("{}{}{}", verdict_name(c.verdict), c.message.empty() ? "" : ": ", c.message)));
+    text += fmt::format(
+        "| {} | {} | {} | {} | {} | {} |\n", markdown_code(c.key), time_text(c.baseline_ns), time_text(c.candidate_ns),
+        percent(c.change), c.change_low ? percent(c.change_low) + " … " + percent(c.change_high) : "-",
+        markdown_text(fmt::format("{}{}{}", verdict_name(c.verdict), c.message.empty() ? "" : ": ", c.message)));
   }
   if (cases.size() > kMarkdownChanges) {
     text += fmt::format("\n{} more; `--html` and `cudabk compare` have them all.\n", cases.size() - kMarkdownChanges);
@@ -114,7 +107,7 @@ std::string report_to_markdown(const ReportInput& input) {
   const ResultFile& file = input.runs.back();
   std::string text = result_to_markdown(file.run);
   if (!file.run.complete) {
-    text += fmt::format("\nNot complete: {}\n", file.run.incomplete_reason);
+    text += fmt::format("\nNot complete: {}\n", markdown_text(file.run.incomplete_reason));
   }
   return input.comparison ? text + changes_markdown(*input.comparison) : text;
 }

@@ -234,6 +234,19 @@ void note_completeness(const SideInfo& side, const char* name, std::vector<std::
   }
 }
 
+// Comparing a file with itself finds nothing, whatever the rules.
+void note_same_result(Comparison& comparison) {
+  const SideInfo &a = comparison.baseline, &b = comparison.candidate;
+  for (size_t i = 0; i < a.digests.size(); ++i) {
+    const auto it = std::find(b.digests.begin(), b.digests.end(), a.digests[i]);
+    if (it != b.digests.end() && !it->empty()) {
+      comparison.notes.push_back(
+          fmt::format("both sides hold the same result: {} and {}", a.files[i], b.files[it - b.digests.begin()]));
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 size_t Comparison::count(Verdict verdict) const {
@@ -269,6 +282,7 @@ Comparison compare_results(const ResultSet& baseline, const ResultSet& candidate
   Comparison comparison;
   comparison.baseline = describe_side("", baseline);
   comparison.candidate = describe_side("", candidate);
+  note_same_result(comparison);
   note_completeness(comparison.baseline, "baseline", comparison.notes);
   note_completeness(comparison.candidate, "candidate", comparison.notes);
   note_difference(

@@ -8,6 +8,7 @@
 #include <optional>
 #include <regex>
 
+#include "core/pattern.h"
 #include "core/units.h"
 
 namespace cudabk {
@@ -16,14 +17,6 @@ namespace {
 // cli.md: if several apply, the first in this order wins.
 constexpr int kPrecedence[] = {kExitInterrupted, kExitInternal,  kExitUnusable, kExitUnfit,
                                kExitWrongOutput, kExitRegressed, kExitNothing,  kExitInconclusive};
-
-std::optional<std::regex> parse_regex(const std::string& text) {
-  try {
-    return std::regex(text, std::regex::ECMAScript);
-  } catch (const std::regex_error&) {
-    return std::nullopt;
-  }
-}
 
 std::string cases_text(size_t count, const char* singular, const char* plural) {
   return fmt::format("{} {}", count, count == 1 ? singular : plural);
@@ -103,8 +96,8 @@ void find_requirements(const GateVerdict& verdict, std::vector<GateFinding>& fin
       }
       continue;
     }
-    const std::optional<std::regex> regex = parse_regex(requirement);
-    const bool met = regex && std::any_of(comparison.cases.begin(), comparison.cases.end(), [&](const auto& row) {
+    const Result<std::regex> regex = compile_pattern(requirement);
+    const bool met = regex.ok() && std::any_of(comparison.cases.begin(), comparison.cases.end(), [&](const auto& row) {
                        return row.verdict != Verdict::kMissing && row.change && std::regex_search(row.key, *regex);
                      });
     if (!met) {
@@ -159,6 +152,8 @@ std::string_view GateVerdict::name() const {
       return "nothing to compare";
     case kExitWrongOutput:
       return "wrong output";
+    case kExitInterrupted:
+      return "interrupted";
     default:
       return "error";
   }
@@ -166,8 +161,15 @@ std::string_view GateVerdict::name() const {
 
 Status check_requirements(const std::vector<std::string>& require_rows) {
   for (const std::string& requirement : require_rows) {
-    if (!parse_int(requirement).ok() && !parse_regex(requirement)) {
-      return invalid(fmt::format("--require-rows: '{}' is neither a number nor a regular expression", requirement));
+    const Result<int64_t> number = parse_int(requirement);
+    if (number.ok() && *number < 1) {
+      return invalid(fmt::format("--require-rows: {} rows are no requirement", *number));
+    }
+    if (requirement.empty()) {
+      return invalid("--require-rows: expected a number of rows or a regular expression");
+    }
+    if (Result<std::regex> regex = compile_pattern(requirement); !number.ok() && !regex.ok()) {
+      return std::move(regex).error().with_context("--require-rows");
     }
   }
   return success();
@@ -199,6 +201,11 @@ GateVerdict decide(Comparison comparison, const GateOptions& options) {
 
 GateVerdict refuse(const Error& error, std::string code, const GateOptions& options) {
   return {{}, {{exit_status_of(error.kind), std::move(code), error.message}}, options, CUDABK_VERSION};
+}
+
+void add_error(GateVerdict& verdict, const Error& error, std::string code) {
+  verdict.findings.push_back({exit_status_of(error.kind), std::move(code), error.message});
+  order_findings(verdict.findings);
 }
 
 std::string summary_line(const GateVerdict& verdict) {

@@ -43,7 +43,8 @@ struct GateVerdict {
   std::string tool_version;
 
   int exit_status() const { return findings.empty() ? kExitPass : findings.front().exit_status; }
-  std::string_view name() const;  // "pass", "regressed", "inconclusive", "nothing to compare", "wrong output", "error"
+  // "pass", "regressed", "inconclusive", "nothing to compare", "wrong output", "interrupted", "error"
+  std::string_view name() const;
 };
 
 // kInvalid when a requirement is no number and no regular expression.
@@ -54,6 +55,9 @@ GateVerdict decide(Comparison comparison, const GateOptions& options);
 
 // The verdict when there is nothing to compare: a file that cannot be used, an interrupted or failed measurement.
 GateVerdict refuse(const Error& error, std::string code, const GateOptions& options);
+
+// Adds what kept a measurement from its end to a verdict on what there is.
+void add_error(GateVerdict& verdict, const Error& error, std::string code);
 
 // Puts the finding that decides first: 130, 70, 2, 6, 5, 1, 4, 3.
 void order_findings(std::vector<GateFinding>& findings);

@@ -52,6 +52,12 @@ std::string JsonNode::text() const {
 
 std::string JsonNode::text_or_empty() const { return null() ? std::string() : text(); }
 
+std::vector<std::string> JsonNode::texts() const {
+  std::vector<std::string> texts;
+  each([&](const JsonNode& element) { texts.push_back(element.text()); });
+  return texts;
+}
+
 bool JsonNode::boolean() const { return expect(json_->is_boolean(), "true or false") && json_->get<bool>(); }
 
 double JsonNode::number() const { return number_or_null().value_or(std::numeric_limits<double>::quiet_NaN()); }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace cudabk {
 
@@ -23,6 +24,7 @@ class JsonNode {
 
   std::string text() const;
   std::string text_or_empty() const;  // null: ""
+  std::vector<std::string> texts() const;
   bool boolean() const;
   double number() const;  // null: NaN
   std::optional<double> number_or_null() const;

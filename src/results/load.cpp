@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <tuple>
 
@@ -37,6 +38,22 @@ Result<std::vector<fs::path>> json_files(const fs::path& folder) {
 
 bool in_time_order(const ResultFile& a, const ResultFile& b) {
   return std::tie(a.run.environment.started, a.path) < std::tie(b.run.environment.started, b.path);
+}
+
+// Files in time order, each result once: a copy is no second measurement.
+void order_and_drop_copies(ResultSet& set) {
+  std::sort(set.files.begin(), set.files.end(), in_time_order);
+  std::map<std::string, fs::path> seen;  // by digest
+  std::vector<ResultFile> files;
+  for (ResultFile& file : set.files) {
+    const auto [first, fresh] = seen.emplace(file.digest, file.path);
+    if (fresh) {
+      files.push_back(std::move(file));
+    } else {
+      set.skipped.push_back(fmt::format("{}: the same result as {}", file.path.string(), first->second.string()));
+    }
+  }
+  set.files = std::move(files);
 }
 
 struct Slot {
@@ -75,7 +92,7 @@ Result<ResultSet> load_folder(const fs::path& folder, LoadFault* fault) {
     return Error{ErrorKind::kNothing, fmt::format("{}: the folder has no results ({} other JSON files)",
                                                   folder.string(), set.skipped.size())};
   }
-  std::sort(set.files.begin(), set.files.end(), in_time_order);
+  order_and_drop_copies(set);
   set_fault(fault, LoadFault::kNone);
   return set;
 }
@@ -132,7 +149,7 @@ Result<ResultSet> load_history(const std::vector<fs::path>& paths, LoadFault* fa
     std::move(set.files.begin(), set.files.end(), std::back_inserter(history.files));
     std::move(set.skipped.begin(), set.skipped.end(), std::back_inserter(history.skipped));
   }
-  std::sort(history.files.begin(), history.files.end(), in_time_order);
+  order_and_drop_copies(history);
   return history;
 }
 

@@ -42,12 +42,12 @@ Result<ResultFile> parse_result(std::string_view text, const std::filesystem::pa
 // A result, or a folder's results: a baseline of several runs, or a history.
 struct ResultSet {
   std::vector<ResultFile> files;     // ascending start time, then name; never empty
-  std::vector<std::string> skipped;  // documents in the folder that are no results: "FILE: why"
+  std::vector<std::string> skipped;  // documents that are no results, and copies of results: "FILE: why"
 };
 
 // `path` is a file, or a folder whose *.json files are taken (not those of folders below). In a folder, documents of
-// another kind and JSON that is no result are skipped and listed; a broken result is an error. A folder without results
-// is kNothing (kNoRows). Files are read in parallel.
+// another kind, JSON that is no result and copies are skipped and listed; a broken result is an error. A folder without
+// results is kNothing (kNoRows). Files are read in parallel.
 Result<ResultSet> load_results(const std::filesystem::path& path, LoadFault* fault = nullptr);
 
 // The union of several such sets in time order, for histories given as several arguments. `paths` must not be empty.

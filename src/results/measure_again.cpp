@@ -2,8 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,8 +17,6 @@
 #include "core/file.h"
 #include "results/case_match.h"
 #include "results/gate.h"
-
-extern char** environ;  // NOLINT: the child gets this process's environment
 
 namespace cudabk {
 namespace fs = std::filesystem;
@@ -40,26 +39,44 @@ std::string last_line(const fs::path& log) {
                       end - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
+// In the child; only what is allowed between fork and exec. Reports errno through `failure` where exec fails.
+[[noreturn]] void become_program(char* const* argv, const char* log, pid_t parent, int failure) {
+  // Its own group: Ctrl-C reaches it once, from here, and not twice, which would end it without results.
+  setpgid(0, 0);
+  // Killed without a chance to say so, a gate must not leave a benchmark behind that disturbs the next one.
+  prctl(PR_SET_PDEATHSIG, SIGINT);
+  const int in = open("/dev/null", O_RDONLY), out = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  if (getppid() == parent && in >= 0 && out >= 0) {
+    dup2(in, STDIN_FILENO);
+    dup2(out, STDOUT_FILENO);
+    dup2(out, STDERR_FILENO);
+    execv(argv[0], argv);
+  }
+  const int error = errno;
+  const ssize_t told = write(failure, &error, sizeof error);
+  _exit(told == sizeof error ? 127 : 126);
+}
+
 Result<pid_t> start_program(const std::vector<std::string>& words, const fs::path& log) {
   std::vector<char*> argv;
   for (const std::string& word : words) {
-    argv.push_back(const_cast<char*>(word.c_str()));  // NOLINT: posix_spawn does not write to it
+    argv.push_back(const_cast<char*>(word.c_str()));  // NOLINT: exec does not write to it
   }
   argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  // Its own group: Ctrl-C reaches it once, from here, and not twice, which would end it without results.
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  pid_t child = 0;
-  const int error = posix_spawn(&child, words.front().c_str(), &actions, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
+  int ends[2] = {-1, -1};
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    return internal_error(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  }
+  const pid_t parent = getpid(), child = fork();
+  if (child == 0) {
+    become_program(argv.data(), log.c_str(), parent, ends[1]);
+  }
+  int error = child < 0 ? errno : 0;
+  close(ends[1]);
+  if (child > 0 && read(ends[0], &error, sizeof error) == sizeof error) {  // else exec has closed its end
+    waitpid(child, nullptr, 0);
+  }
+  close(ends[0]);
   return error == 0 ? Result<pid_t>(child)
                     : Result<pid_t>(invalid(fmt::format("cannot run {}: {}", words.front(), std::strerror(error))));
 }
@@ -84,6 +101,25 @@ Result<int> run_program(const std::vector<std::string>& words, const fs::path& l
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
+
+// A status that `bench` cannot have had is that of another program, or of one that was not asked to measure.
+ErrorKind kind_without_result(int status) {
+  constexpr int kSignal = 128;
+  return status > kSignal || status == kExitInternal || (status >= kExitUnusable && status <= kExitUnfit)
+             ? kind_of_exit(status)
+             : ErrorKind::kInvalid;
+}
+
+std::string why_no_result(const fs::path& binary, int status, const fs::path& log) {
+  std::string line = last_line(log);
+  if (line.rfind("error: ", 0) == 0) {
+    line.erase(0, 7);
+  }
+  return fmt::format("{} bench ended with status {} and without a result: {}", binary.string(), status,
+                     line.empty() ? "it said nothing" : line);
+}
+
+Error interrupted_while_measuring() { return {ErrorKind::kInterrupted, "interrupted while measuring"}; }
 
 std::string regex_escaped(const std::string& text) {
   std::string out;
@@ -122,34 +158,35 @@ Result<ResultFile> run_bench(const BenchProcess& process, const fs::path& json, 
   const fs::path log = json.string() + ".log";
   CUDABK_ASSIGN(const int status, run_program(words, log, interrupted));
   if (status == kExitInterrupted) {
-    return Error{ErrorKind::kInterrupted, "interrupted while measuring"};
+    return interrupted_while_measuring();
   }
   if (!fs::exists(json, ec)) {
-    std::string line = last_line(log);
-    if (line.rfind("error: ", 0) == 0) {
-      line.erase(0, 7);
-    }
-    return Error{kind_of_exit(status), fmt::format("{} bench ended with status {}: {}", process.binary.string(), status,
-                                                   line.empty() ? "it said nothing" : line)};
+    return Error{kind_without_result(status), why_no_result(process.binary, status, log)};
   }
   return load_result(json);
 }
 
-Result<std::pair<ResultSet, ResultSet>> measure_ab(const AbPlan& plan) {
+Result<std::pair<ResultSet, ResultSet>> measure_ab(const AbPlan& plan, bool* cut_short) {
   std::pair<ResultSet, ResultSet> sets;
   for (int round = 0; round < plan.rounds; ++round) {
     for (int turn = 0; turn < 2; ++turn) {
-      if (plan.interrupted != nullptr && *plan.interrupted) {
-        return Error{ErrorKind::kInterrupted, "interrupted while measuring"};
-      }
       const bool old_build = (round + turn) % 2 == 0;
       const BenchProcess& process = old_build ? plan.old_build : plan.present_build;
       if (plan.progress) {
         plan.progress(fmt::format("round {} of {}: {}", round + 1, plan.rounds, process.binary.string()));
       }
       const fs::path json = plan.folder / fmt::format("round{}-{}.json", round + 1, old_build ? "a" : "b");
-      CUDABK_ASSIGN(ResultFile file, run_bench(process, json, plan.interrupted));
-      (old_build ? sets.first : sets.second).files.push_back(std::move(file));
+      const bool stop = plan.interrupted != nullptr && *plan.interrupted;
+      Result<ResultFile> file =
+          stop ? Result<ResultFile>(interrupted_while_measuring()) : run_bench(process, json, plan.interrupted);
+      if (!file.ok()) {
+        if (cut_short != nullptr && round > 0 && file.error().kind == ErrorKind::kInterrupted) {
+          *cut_short = true;
+          return sets;
+        }
+        return std::move(file).error();
+      }
+      (old_build ? sets.first : sets.second).files.push_back(std::move(file).value());
     }
   }
   return sets;

@@ -34,8 +34,9 @@ struct AbPlan {
   std::function<void(const std::string&)> progress;  // one line per run; may be empty
 };
 
-// {old build, present build}: one file per round. Drift of the machine hits both alike.
-Result<std::pair<ResultSet, ResultSet>> measure_ab(const AbPlan& plan);
+// {old build, present build}: one file per round. Drift of the machine hits both alike. Interrupted after the first
+// round it returns what was measured and sets `*cut_short`; without `cut_short`, or earlier, it is kInterrupted.
+Result<std::pair<ResultSet, ResultSet>> measure_ab(const AbPlan& plan, bool* cut_short = nullptr);
 
 // "bench" arguments that select just these cases: `arguments` with a --filter for their keys. kInvalid when they are
 // too many for that.

@@ -17,15 +17,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr int kMaxInt = std::numeric_limits<int>::max();
+constexpr size_t kMaxKeyBytes =
+    2048;  // ten times the longest there are; regular expressions recurse once per character
 constexpr std::string_view kSchemaFamily = "cudabk-result/";
 
 int read_count(const JsonNode& node) { return static_cast<int>(node.integer(0, kMaxInt)); }
-
-std::vector<std::string> read_texts(const JsonNode& node) {
-  std::vector<std::string> texts;
-  node.each([&](const JsonNode& element) { texts.push_back(element.text()); });
-  return texts;
-}
 
 std::vector<double> read_numbers(const JsonNode& node) {
   std::vector<double> numbers;
@@ -137,6 +133,9 @@ void read_choice(const JsonNode& node, CaseResult& result) {
 
 void read_identity(const JsonNode& node, CaseResult& result) {
   result.key = node.member("key").text();
+  if (result.key.size() > kMaxKeyBytes) {
+    node.member("key").complain(fmt::format("{} bytes are too many for a key", result.key.size()));
+  }
   result.repetition = read_count(node.member("repetition"));
   result.target = node.member("target").text();
   node.member("params").each_member(
@@ -156,6 +155,10 @@ void read_timing(const JsonNode& node, CaseResult& result) {
   const JsonNode figures = node.member("figures");
   result.kernel_ns = figures.member("kernel_ns").number_or_null();
   result.gap_ns = figures.member("gap_ns").number_or_null();
+  if (figures.has("span_ns")) {  // older documents have neither
+    result.span_ns = figures.member("span_ns").number_or_null();
+    result.span_time_ns = figures.member("span_time_ns").number_or_null();
+  }
   result.host_enqueue_ns = figures.member("host_enqueue_ns").number_or_null();
   result.summary = read_summary(node.member("summary"));
   result.samples_ns = read_numbers(node.member("samples_ns"));
@@ -170,10 +173,10 @@ CaseResult read_case(const JsonNode& node) {
   read_identity(node, result);
   result.status = read_status(node.member("status"));
   result.message = node.member("message").text_or_empty();
-  result.flags = read_texts(node.member("flags"));
+  result.flags = node.member("flags").texts();
   result.seed = node.member("seed").unsigned_integer();
   read_choice(node.member("choice"), result);
-  result.fusions = read_texts(node.member("fusions"));
+  result.fusions = node.member("fusions").texts();
   result.copies = read_count(node.member("copies"));
   result.launches = read_count(node.member("launches"));
   result.weight_bytes = node.member("weight_bytes_per_replay").integer();
@@ -206,10 +209,10 @@ RunEnvironment read_environment(const JsonNode& node) {
   const JsonNode profile = node.member("profile");
   environment.profile_source = profile.member("source").text();
   environment.profile_why = profile.member("why").text();
-  environment.profile_warnings = read_texts(profile.member("warnings"));
+  environment.profile_warnings = profile.member("warnings").texts();
   environment.facts = read_text_map(node.member("facts"));
   environment.tags = read_text_map(node.member("tags"));
-  environment.arguments = read_texts(node.member("arguments"));
+  environment.arguments = node.member("arguments").texts();
   environment.started = node.member("started").text();
   return environment;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/text.h"
 #include "results/render.h"
 #include "results/render_rows.h"
 
@@ -13,28 +14,6 @@ namespace {
 constexpr size_t kMaxAnnotations = 10;    // of each level: GitHub shows no more per step
 constexpr size_t kMaxMarkdownRows = 200;  // a comment holds 65536 characters
 
-// A cell must not end its column, start a tag or break the line.
-std::string markdown_cell(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '|':
-        out += "\\|";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '\n':
-      case '\r':
-        out += ' ';
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 std::string markdown_rows(const std::vector<const CaseComparison*>& rows) {
   std::string text =
       "| verdict | change | interval | baseline | candidate | case | remarks |\n"
@@ -42,9 +21,9 @@ std::string markdown_rows(const std::vector<const CaseComparison*>& rows) {
   for (size_t i = 0; i < std::min(rows.size(), kMaxMarkdownRows); ++i) {
     const CaseComparison& row = *rows[i];
     const std::string name(verdict_name(row.verdict));
-    text += fmt::format("| {} | {} | {} | {} | {} | `{}` | {} |\n", is_failure(row) ? "**" + name + "**" : name,
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", is_failure(row) ? "**" + name + "**" : name,
                         change_text(row.change), interval_text(row), time_text(row.baseline_ns),
-                        time_text(row.candidate_ns), markdown_cell(row.key), markdown_cell(remark_text(row)));
+                        time_text(row.candidate_ns), markdown_code(row.key), markdown_text(remark_text(row)));
   }
   if (rows.size() > kMaxMarkdownRows) {
     text += fmt::format("\n{} more in the verdict file.\n", rows.size() - kMaxMarkdownRows);
@@ -52,28 +31,19 @@ std::string markdown_rows(const std::vector<const CaseComparison*>& rows) {
   return text;
 }
 
-std::string escaped(const std::string& text, bool property) {
+// Line breaks stay line breaks in GitHub's display; everything else that is no text is replaced.
+std::string escaped(std::string_view text, bool property) {
   std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '%':
-        out += "%25";
-        break;
-      case '\r':
-        out += "%0D";
-        break;
-      case '\n':
-        out += "%0A";
-        break;
-      case ':':
-        out += property ? "%3A" : ":";
-        break;
-      case ',':
-        out += property ? "%2C" : ",";
-        break;
-      default:
-        out += c;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of("\r\n"), text.size());
+    for (const char c : printable(text.substr(0, end))) {
+      const bool special = c == '%' || (property && (c == ':' || c == ','));
+      out += special ? fmt::format("%{:02X}", static_cast<unsigned>(c)) : std::string(1, c);
     }
+    if (end < text.size()) {
+      out += text[end] == '\n' ? "%0A" : "%0D";
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
 }
@@ -133,12 +103,12 @@ std::string verdict_markdown(const GateVerdict& verdict) {
     (needs_attention(*row) || row->verdict == Verdict::kImproved ? attention : rest).push_back(row);
   }
   std::string text = fmt::format("### {} cudabk gate\n\n{}\n\n", verdict.findings.empty() ? "✅" : "❌",
-                                 markdown_cell(summary_line(verdict)));
+                                 markdown_text(summary_line(verdict)));
   for (size_t i = 1; i < verdict.findings.size(); ++i) {
-    text += fmt::format("- {}\n", markdown_cell(verdict.findings[i].message));
+    text += fmt::format("- {}\n", markdown_text(verdict.findings[i].message));
   }
   for (const std::string& note : verdict.comparison.notes) {
-    text += fmt::format("- note: {}\n", markdown_cell(note));
+    text += fmt::format("- note: {}\n", markdown_text(note));
   }
   text += text.back() == '\n' && text[text.size() - 2] == '\n' ? "" : "\n";
   if (!attention.empty()) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "bench/table.h"
+#include "core/text.h"
 #include "results/render.h"
 #include "results/render_rows.h"
 
@@ -56,8 +57,9 @@ std::string sides_text(const Comparison& comparison) {
   for (const auto& [name, side] :
        {std::pair("baseline ", &comparison.baseline), {"candidate", &comparison.candidate}}) {
     if (!side->path.empty() || !side->files.empty()) {
-      text += fmt::format("{}  {}: {}, cudabk {}, {}\n", name, side->path, fmt::join(side->devices, ", "),
-                          fmt::join(side->versions, ", "), side->started);
+      text += fmt::format("{}  {}\n", name,
+                          printable(fmt::format("{}: {}, cudabk {}, {}", side->path, fmt::join(side->devices, ", "),
+                                                fmt::join(side->versions, ", "), side->started)));
     }
   }
   return text;
@@ -71,7 +73,7 @@ std::string verdict_table(const GateVerdict& verdict, const TableOptions& option
   if (!comparison.cases.empty()) {
     const std::vector<std::string> common = common_words(comparison);
     if (!common.empty()) {
-      text += fmt::format("all cases: {}\n", fmt::join(common, " "));
+      text += fmt::format("all cases: {}\n", printable(fmt::format("{}", fmt::join(common, " "))));
     }
     TextTable table({{"verdict", false},
                      {"change"},
@@ -102,14 +104,14 @@ std::string verdict_table(const GateVerdict& verdict, const TableOptions& option
     text += "\n";
   }
   for (const std::string& note : comparison.notes) {
-    text += fmt::format("note: {}\n", note);
+    text += fmt::format("note: {}\n", printable(note));
   }
   // The first finding is in the summary.
   for (size_t i = 1; i < verdict.findings.size(); ++i) {
-    text += fmt::format("also: {}\n", verdict.findings[i].message);
+    text += fmt::format("also: {}\n", printable(verdict.findings[i].message));
   }
   const std::string_view color = verdict.findings.empty() ? kGreen : kRed;
-  return text + painted(painted(summary_line(verdict) + "\n", color, options.color), kBold, options.color);
+  return text + painted(painted(printable(summary_line(verdict)) + "\n", color, options.color), kBold, options.color);
 }
 
 }  // namespace cudabk

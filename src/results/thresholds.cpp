@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "core/file.h"
+#include "core/pattern.h"
 #include "measure/sampler.h"
 
 namespace cudabk {
@@ -46,16 +47,11 @@ Status Thresholds::add_rules(std::string_view text, std::string_view name) {
     if (!limit.ok()) {
       return std::move(limit).error().with_context(where);
     }
-    const std::string expression(trimmed(line.substr(0, blank)));
-    auto rule = std::make_shared<Rule>();
-    rule->text = std::string(line);
-    rule->limit = *limit;
-    try {
-      rule->expression = std::regex(expression, std::regex::ECMAScript | std::regex::optimize);
-    } catch (const std::regex_error& e) {
-      return invalid(fmt::format("{}: '{}' is no regular expression: {}", where, expression, e.what()));
+    auto expression = compile_pattern(std::string(trimmed(line.substr(0, blank))));
+    if (!expression.ok()) {
+      return std::move(expression).error().with_context(where);
     }
-    rules_.push_back(std::move(rule));
+    rules_.push_back(std::make_shared<Rule>(Rule{std::string(line), std::move(expression).value(), *limit}));
   }
   return success();
 }

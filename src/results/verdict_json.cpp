@@ -118,12 +118,6 @@ Enum read_word(const JsonNode& node, Enum last, std::string_view (*name)(Enum)) 
   return last;
 }
 
-std::vector<std::string> read_texts(const JsonNode& node) {
-  std::vector<std::string> texts;
-  node.each([&](const JsonNode& element) { texts.push_back(element.text()); });
-  return texts;
-}
-
 SideInfo read_side(const JsonNode& node) {
   SideInfo side;
   side.path = node.member("path").text_or_empty();
@@ -131,14 +125,14 @@ SideInfo read_side(const JsonNode& node) {
     side.files.push_back(file.member("path").text());
     side.digests.push_back(file.member("digest").text());
   });
-  side.devices = read_texts(node.member("devices"));
-  side.versions = read_texts(node.member("versions"));
+  side.devices = node.member("devices").texts();
+  side.versions = node.member("versions").texts();
   side.started = node.member("started").text_or_empty();
   side.complete = node.member("complete").boolean();
   return side;
 }
 
-CaseComparison read_case(const JsonNode& node) {
+CaseComparison read_comparison(const JsonNode& node) {
   CaseComparison row;
   row.key = node.member("key").text();
   row.target = node.member("target").text();
@@ -171,7 +165,7 @@ CaseComparison read_case(const JsonNode& node) {
 GateOptions read_options(const JsonNode& node) {
   GateOptions options;
   options.compare.thresholds = Thresholds(node.member("threshold").number());
-  for (const std::string& rule : read_texts(node.member("threshold_rules"))) {
+  for (const std::string& rule : node.member("threshold_rules").texts()) {
     if (const Status added = options.compare.thresholds.add_rules(rule, "rule"); !added.ok()) {
       node.member("threshold_rules").complain(added.error().message);
     }
@@ -183,7 +177,7 @@ GateOptions read_options(const JsonNode& node) {
   options.fail_inconclusive = node.member("on_inconclusive").text() == "fail";
   options.on_missing = read_word<OnMissing>(node.member("on_missing"), OnMissing::kPass,
                                             [](OnMissing word) { return kOnMissing[static_cast<size_t>(word)]; });
-  options.require_rows = read_texts(node.member("require_rows"));
+  options.require_rows = node.member("require_rows").texts();
   return options;
 }
 
@@ -197,8 +191,8 @@ GateVerdict read_verdict(const JsonNode& root) {
   verdict.options = read_options(root.member("options"));
   verdict.comparison.baseline = read_side(root.member("baseline"));
   verdict.comparison.candidate = read_side(root.member("candidate"));
-  verdict.comparison.notes = read_texts(root.member("notes"));
-  root.member("cases").each([&](const JsonNode& node) { verdict.comparison.cases.push_back(read_case(node)); });
+  verdict.comparison.notes = root.member("notes").texts();
+  root.member("cases").each([&](const JsonNode& node) { verdict.comparison.cases.push_back(read_comparison(node)); });
   if (root.member("exit_status").integer(0, 255) != verdict.exit_status()) {
     root.member("exit_status").complain("does not follow from the findings");
   }

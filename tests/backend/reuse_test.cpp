@@ -18,16 +18,16 @@
 namespace cudabk::test {
 namespace {
 
-constexpr uint64_t kSeed = 20261130;
-constexpr int64_t kWidth = 256, kRows = 32;
+constexpr uint64_t kReuseSeed = 20261130;
+constexpr int64_t kReuseWidth = 256, kRows = 32;
 
 // y = weights * (rms_norm(x) * gain) + bias: both fusion rules, quantized activations in scratch.
-Graph make_graph(int64_t columns, float eps = 1e-6F) {
+Graph make_reused_graph(int64_t columns, float eps = 1e-6F) {
   Graph graph;
-  Tensor* weights = *graph.leaf("weights", DType::q4_K, {kWidth, kRows, 1, 1}, Usage::kWeights);
-  Tensor* gain = *graph.leaf("gain", DType::f32, {kWidth, 1, 1, 1}, Usage::kWeights);
+  Tensor* weights = *graph.leaf("weights", DType::q4_K, {kReuseWidth, kRows, 1, 1}, Usage::kWeights);
+  Tensor* gain = *graph.leaf("gain", DType::f32, {kReuseWidth, 1, 1, 1}, Usage::kWeights);
   Tensor* bias = *graph.leaf("bias", DType::f32, {kRows, 1, 1, 1}, Usage::kWeights);
-  Tensor* x = *graph.leaf("x", DType::f32, {kWidth, columns, 1, 1});
+  Tensor* x = *graph.leaf("x", DType::f32, {kReuseWidth, columns, 1, 1});
   Tensor* product = *mul_mat(graph, weights, *mul(graph, *rms_norm(graph, x, eps), gain));
   EXPECT_TRUE(add(graph, product, bias).ok());
   return graph;
@@ -52,7 +52,7 @@ class Reuse : public testing::TestWithParam<LaunchMode> {
         continue;
       }
       std::vector<std::byte> bytes(static_cast<size_t>(byte_size(*t)));
-      const double stddev = is_quantized(t->type) ? 1 / std::sqrt(static_cast<double>(kWidth)) : 1;
+      const double stddev = is_quantized(t->type) ? 1 / std::sqrt(static_cast<double>(kReuseWidth)) : 1;
       EXPECT_TRUE(fill_random({.type = t->type, .stddev = stddev, .seed = tensor_seed(seed, t->id)}, bytes).ok());
       EXPECT_TRUE(buffers.upload(*t, bytes).ok());
     }
@@ -71,11 +71,11 @@ class Reuse : public testing::TestWithParam<LaunchMode> {
 };
 
 TEST_P(Reuse, AGraphSeenBeforeIsReplayedAndReadsNewValues) {
-  const Graph graph = make_graph(3);
-  GraphBuffers buffers = filled(graph, kSeed);
+  const Graph graph = make_reused_graph(3);
+  GraphBuffers buffers = filled(graph, kReuseSeed);
   expect_right(graph, buffers);
-  std::vector<std::byte> other(static_cast<size_t>(kWidth * 3 * 4));
-  ASSERT_TRUE(fill_random({.seed = kSeed + 1}, other).ok());
+  std::vector<std::byte> other(static_cast<size_t>(kReuseWidth * 3 * 4));
+  ASSERT_TRUE(fill_random({.seed = kReuseSeed + 1}, other).ok());
   ASSERT_TRUE(buffers.upload(*graph.tensors()[3], other).ok());  // x
   expect_right(graph, buffers);
   EXPECT_EQ(backend->counters().plans_made, 1);
@@ -84,9 +84,9 @@ TEST_P(Reuse, AGraphSeenBeforeIsReplayedAndReadsNewValues) {
 }
 
 TEST_P(Reuse, TheSameGraphAtOtherAddressesIsPatched) {
-  const Graph first = make_graph(3);
-  const Graph second = make_graph(3);  // built anew, as callers do
-  GraphBuffers a = filled(first, kSeed), b = filled(second, kSeed + 7);
+  const Graph first = make_reused_graph(3);
+  const Graph second = make_reused_graph(3);  // built anew, as callers do
+  GraphBuffers a = filled(first, kReuseSeed), b = filled(second, kReuseSeed + 7);
   ASSERT_NE(a.bindings().tensors, b.bindings().tensors);
   expect_right(first, a);
   expect_right(second, b);
@@ -98,8 +98,8 @@ TEST_P(Reuse, TheSameGraphAtOtherAddressesIsPatched) {
 
 // Known fault: parameters that were not compared were replayed stale.
 TEST_P(Reuse, AnotherParameterOrShapeIsAnotherPlan) {
-  const Graph small = make_graph(3), large = make_graph(3, 10.0F), wide = make_graph(5);
-  GraphBuffers a = filled(small, kSeed), b = filled(large, kSeed), c = filled(wide, kSeed);
+  const Graph small = make_reused_graph(3), large = make_reused_graph(3, 10.0F), wide = make_reused_graph(5);
+  GraphBuffers a = filled(small, kReuseSeed), b = filled(large, kReuseSeed), c = filled(wide, kReuseSeed);
   expect_right(small, a);
   expect_right(large, b);
   expect_right(wide, c);
@@ -109,14 +109,14 @@ TEST_P(Reuse, AnotherParameterOrShapeIsAnotherPlan) {
 // Known fault: cached graphs of callers that rebuild theirs were never evicted.
 TEST_P(Reuse, TheCacheIsBoundedAndTheOldestGoes) {
   for (int64_t columns = 1; columns <= 12; ++columns) {
-    const Graph graph = make_graph(columns);
-    GraphBuffers buffers = filled(graph, kSeed + static_cast<uint64_t>(columns));
+    const Graph graph = make_reused_graph(columns);
+    GraphBuffers buffers = filled(graph, kReuseSeed + static_cast<uint64_t>(columns));
     expect_right(graph, buffers);
   }
   EXPECT_EQ(backend->counters().plans_made, 12);
   EXPECT_EQ(backend->counters().graphs_evicted, 8);
-  const Graph recent = make_graph(12), old = make_graph(1);
-  GraphBuffers a = filled(recent, kSeed), b = filled(old, kSeed);
+  const Graph recent = make_reused_graph(12), old = make_reused_graph(1);
+  GraphBuffers a = filled(recent, kReuseSeed), b = filled(old, kReuseSeed);
   expect_right(recent, a);
   EXPECT_EQ(backend->counters().plans_made, 12);
   expect_right(old, b);

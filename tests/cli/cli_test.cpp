@@ -112,7 +112,10 @@ TEST(Cli, BadInputIsOneLineAndAStatus) {
       {{"test", "mulmatt"}, 2, "rms_norm"},
       {{"test", "mulmat", "--type", "q9_K"}, 2, "valid: f32"},
       {{"test", "mulmat", "--filter", "nothing like this"}, 4, "nothing selected"},
-      {{"list"}, 2, ""},
+      {{"list"}, 2, "needs what (ops, types"},
+      {{"explain"}, 2, "ops: mul_mat (mulmat)"},
+      {{"compare"}, 2, "needs paths ("},
+      {{"report"}, 2, "needs results ("},
       {{"list", "opps"}, 2, "ops, types"},
   };
   for (const BadInput& bad : table) {

@@ -190,7 +190,9 @@ TEST_F(GateCli, OptionsChangeTheOutcome) {
 TEST_F(GateCli, FoldersArePooled) {
   for (const char* side : {"a", "b"}) {
     for (const char* run : {"1", "2"}) {
-      write(std::string(side) + "/" + run + ".json", run_of(side, side[0] == 'b' ? 1.06 : 1));
+      RunResult result = run_of(side, side[0] == 'b' ? 1.06 : 1);
+      result.environment.started = "2026-01-0" + std::string(run) + "T03:04:05Z";  // else one would be a copy
+      write(std::string(side) + "/" + run + ".json", result);
     }
   }
   const ProcessResult r = gate({"--baseline", file("a"), "--candidate", file("b")});

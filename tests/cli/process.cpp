@@ -1,13 +1,13 @@
 #include "process.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 
 namespace cudabk::test {
@@ -30,6 +30,10 @@ Pipe make_pipe() {
 [[noreturn]] void become(const std::vector<std::string>& words, const ProcessOptions& options, int out, int err) {
   dup2(options.stdout_file.empty() ? out : open(options.stdout_file.c_str(), O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
+  // What this machine's user has tuned or set is no part of a test.
+  setenv("XDG_DATA_HOME", (testing::TempDir() + "cudabk_without_profiles").c_str(), 1);
+  unsetenv("CUDABK_PROFILE");
+  unsetenv("CUDABK_DEVICE");
   for (const auto& [name, value] : options.environment) {
     setenv(name.c_str(), value.c_str(), 1);
   }
@@ -80,8 +84,9 @@ ProcessResult run_cudabk(const std::vector<std::string>& arguments, const Proces
     const double elapsed = std::chrono::duration<double>(Clock::now() - start).count();
     const bool seen = !own.interrupt_when.empty() && (result.out.find(own.interrupt_when) != std::string::npos ||
                                                       result.err.find(own.interrupt_when) != std::string::npos);
-    if (!interrupted && (seen || (own.interrupt_after_s > 0 && elapsed > own.interrupt_after_s))) {
-      kill(child, SIGINT);
+    const bool there = !own.when_file.empty() && access(own.when_file.c_str(), F_OK) == 0;
+    if (!interrupted && (seen || there || (own.interrupt_after_s > 0 && elapsed > own.interrupt_after_s))) {
+      kill(child, own.signal);
       interrupted = true;
     }
     if (elapsed > own.limit_s) {

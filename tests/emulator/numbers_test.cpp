@@ -12,7 +12,7 @@
 namespace cudabk {
 namespace {
 
-constexpr uint32_t kSeed = 20261;
+constexpr uint32_t kNumbersSeed = 20261;
 
 // The value of a binary floating-point format of the given fraction width, computed from its definition.
 double value_of(uint32_t bits, int fraction_bits, int exponent_bits) {
@@ -66,7 +66,7 @@ std::vector<double> sorted_values(int fraction_bits, int exponent_bits) {
 }
 
 TEST(Numbers, FloatToHalvesRoundsToNearestEven) {
-  SCOPED_TRACE(kSeed);
+  SCOPED_TRACE(kNumbersSeed);
   const std::vector<double> f = sorted_values(10, 5), b = sorted_values(7, 8);
   const double f_overflow = 65520, b_overflow = std::ldexp(511.0 / 256, 127);
   const auto check = [&](float x) {
@@ -85,7 +85,7 @@ TEST(Numbers, FloatToHalvesRoundsToNearestEven) {
   for (size_t i = 0; i + 1 < b.size(); ++i) {
     check(static_cast<float>((b[i] + b[i + 1]) / 2));
   }
-  std::mt19937 random(kSeed);
+  std::mt19937 random(kNumbersSeed);
   for (int i = 0; i < 200000; ++i) {
     const float x = bits_to_float(random());
     if (!std::isnan(x)) {
@@ -104,9 +104,9 @@ TEST(Numbers, FloatToHalvesRoundsToNearestEven) {
 }
 
 TEST(Numbers, PackedHalvesRoundOnce) {
-  SCOPED_TRACE(kSeed);
+  SCOPED_TRACE(kNumbersSeed);
   const std::vector<double> f = sorted_values(10, 5);
-  std::mt19937 random(kSeed);
+  std::mt19937 random(kNumbersSeed);
   std::uniform_int_distribution<uint32_t> any(0, 0xffff);
   for (int i = 0; i < 200000; ++i) {
     const auto a = static_cast<uint16_t>(any(random) & 0xbfff), b = static_cast<uint16_t>(any(random) & 0xbfff),
@@ -127,7 +127,7 @@ TEST(Numbers, PackedHalvesRoundOnce) {
 }
 
 TEST(Numbers, Dp4a) {
-  std::mt19937 random(kSeed);
+  std::mt19937 random(kNumbersSeed);
   const auto slow = [](uint32_t a, uint32_t b, int c, bool a_signed) {
     int64_t sum = c;
     for (int i = 0; i < 4; ++i) {

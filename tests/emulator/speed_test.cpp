@@ -62,11 +62,11 @@ TEST(Speed, MatrixVectorProductOf4096Rows) {
   EXPECT_LT(best, 2 * 0.3 * kSlowdown);  // 0.3 s on two cores
 }
 
-struct ShuffleArgs {
+struct RoundsArgs {
   int rounds;
   float* sum;
 };
-void shuffles(ShuffleArgs a) {
+void shuffles(RoundsArgs a) {
   float value = static_cast<float>(lane());
   for (int i = 0; i < a.rounds; ++i) {
     value += shuffle_xor(value, 1) * 0.25f;
@@ -84,7 +84,7 @@ TEST(Speed, SwitchBetweenThreads) {
   double best = 1e9;
   for (int i = 0; i < 5; ++i) {
     const double start = processor_seconds();
-    ASSERT_FALSE(host::run_kernel(shuffles, ShuffleArgs{kRounds, &sum}, shape).has_value());
+    ASSERT_FALSE(host::run_kernel(shuffles, RoundsArgs{kRounds, &sum}, shape).has_value());
     best = std::min(best, processor_seconds() - start);
   }
   const double ns = best * 1e9 / (kRounds * 128.0);

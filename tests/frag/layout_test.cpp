@@ -19,7 +19,7 @@
 namespace cudabk::test {
 namespace {
 
-constexpr uint64_t kSeed = 20261130;
+constexpr uint64_t kLayoutSeed = 20261130;
 
 std::vector<DType> frag_types() {
   std::vector<DType> types;
@@ -48,10 +48,10 @@ class FragLayout : public testing::TestWithParam<DType> {
   void SetUp() override {
     DeviceOptions options;
     options.thread_order = DeviceOptions::ThreadOrder::kShuffled;
-    options.shuffle_threads_seed = kSeed;
+    options.shuffle_threads_seed = kLayoutSeed;
     device_ = open_device("host", options).value();
     stream_ = device_->create_stream().value();
-    RecordProperty("seed", std::to_string(kSeed));
+    RecordProperty("seed", std::to_string(kLayoutSeed));
   }
 
   template <class Args>
@@ -161,7 +161,7 @@ void expect_same(const std::vector<uint8_t>& got, const std::vector<uint8_t>& wa
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < got.size(); ++i) {
     ASSERT_EQ(int{got[i]}, int{want[i]}) << "row " << static_cast<int64_t>(i) / row_bytes << " byte "
-                                         << static_cast<int64_t>(i) % row_bytes << " seed " << kSeed;
+                                         << static_cast<int64_t>(i) % row_bytes << " seed " << kLayoutSeed;
   }
 }
 
@@ -175,7 +175,7 @@ void expect_same(const std::vector<float>& got, const std::vector<float>& want) 
       ASSERT_EQ(got[i], 0) << i;
     } else {
       ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(want[i]))
-          << "element " << i << ": " << got[i] << " instead of " << want[i] << " seed " << kSeed;
+          << "element " << i << ": " << got[i] << " instead of " << want[i] << " seed " << kLayoutSeed;
     }
   }
 }
@@ -184,7 +184,7 @@ TEST_P(FragLayout, AnyBytesComeBack) {
   const int64_t block = block_elements(GetParam());
   for (const auto& [m, k] : std::vector<std::pair<int64_t, int64_t>>{
            {16, 256}, {1, block}, {17, 3 * block}, {33, block == 32 ? 1056 : 768}, {31, 512}}) {
-    const Matrix w = random_bytes(m, k, kSeed + static_cast<uint64_t>(m));
+    const Matrix w = random_bytes(m, k, kLayoutSeed + static_cast<uint64_t>(m));
     expect_same(unpack(w, pack(w)), w.raw, w.row_bytes());
   }
 }
@@ -202,14 +202,14 @@ TEST_P(FragLayout, GoldenBlocksComeBack) {
 TEST_P(FragLayout, ValuesAreThoseOfTheRawBlocks) {
   const int64_t block = block_elements(GetParam());
   for (const auto& [m, k] : std::vector<std::pair<int64_t, int64_t>>{{16, 256}, {19, block}, {33, 5 * block}}) {
-    const Matrix w = random_weights(m, k, kSeed);
+    const Matrix w = random_weights(m, k, kLayoutSeed);
     expect_same(decode_frag(w, pack(w)), decode_raw(w));
   }
 }
 
 // Padding: zero codes, zero scales.
 TEST_P(FragLayout, PaddingDecodesToNothing) {
-  const Matrix w = random_weights(17, block_elements(GetParam()), kSeed);
+  const Matrix w = random_weights(17, block_elements(GetParam()), kLayoutSeed);
   const Memory packed = pack(w);
   Matrix padded = w;
   padded.m = 32;
@@ -231,13 +231,15 @@ class FragProduct : public FragLayout {
   // NMSE of the kernel's product of w and `n` columns.
   double error_of(const Matrix& w, int64_t n, const std::string& header, const std::string& entry, int rows_of_block,
                   int columns_of_block, int warps, uint32_t shared, float scale = 1) {
-    std::mt19937_64 random(kSeed);
+    std::mt19937_64 random(kLayoutSeed);
     std::normal_distribution<float> normal(0, scale);
     std::vector<float> x(static_cast<size_t>(n * w.k));
     std::generate(x.begin(), x.end(), [&] { return normal(random); });
     const Memory x_memory = on_device(x), packed = pack(w);
     const FragShape s = w.shape();
-    const Memory units = device_->allocate((n + 7) / 8 * w.units() * column_unit_bytes(s.group)).value();
+    const int tile = columns_of_block;
+    const Memory units =
+        device_->allocate((n + tile - 1) / tile * w.units() * column_unit_bytes(s.group, tile)).value();
     EXPECT_TRUE(device_->fill(units.ptr(), 0xff, units.bytes()).ok());
     PackColumnsArgs pack_args{};
     pack_args.x = reinterpret_cast<const uint8_t*>(x_memory.ptr());
@@ -249,7 +251,7 @@ class FragProduct : public FragLayout {
     pack_args.n = static_cast<int32_t>(n);
     pack_args.b2 = pack_args.batch = 1;
     pack_args.k = static_cast<int32_t>(w.k);
-    run("frag/columns.h", "pack_units<" + std::to_string(s.group) + ", true>",
+    run("frag/columns.h", "pack_units<" + std::to_string(s.group) + ", " + std::to_string(tile) + ", true>",
         {static_cast<uint32_t>((w.units() + 3) / 4), static_cast<uint32_t>(n), 1}, 128, 0, pack_args);
     const Memory dst = device_->allocate(w.m * n * 4).value();
     FragArgs args{};
@@ -293,33 +295,33 @@ constexpr double kBound = 1e-6;
 TEST_P(FragProduct, OneTwoAndFourColumns) {
   for (const int cols : {1, 2, 4}) {
     const int warps = cols < 4 ? 8 : 6;
-    const std::string entry = kernel("frag_vector", std::to_string(cols) + ", " + std::to_string(warps) + ", 2");
-    const int shared = frag_vector_shared_bytes(warps);
-    const Matrix w = random_weights(16, 256, kSeed);
+    const std::string entry = kernel("frag_vector", std::to_string(cols) + ", " + std::to_string(warps) + ", 1");
+    const int shared = frag_vector_shared_bytes(GetParam(), warps, 1);
+    const Matrix w = random_weights(16, 256, kLayoutSeed);
     EXPECT_LT(error_of(w, cols, "frag/vector.h", entry, 16, cols, warps, shared), kBound)
         << cols << " columns, one unit";
-    const Matrix large = random_weights(33, 256 * 19, kSeed);  // each warp has several units
+    const Matrix large = random_weights(33, 256 * 19, kLayoutSeed);  // each warp has several units
     EXPECT_LT(error_of(large, cols, "frag/vector.h", entry, 16, cols, warps, shared), kBound) << cols << ", 19 units";
   }
 }
 
 TEST_P(FragProduct, EightColumnsAndMore) {
-  const std::string entry = kernel("frag_wide", "1, 6, 2");
+  const std::string entry = kernel("frag_wide", "4, 1");
   for (const int64_t n : {8, 3, 17}) {
-    const double one =
-        error_of(random_weights(16, 256, kSeed), n, "frag/wide.h", entry, 16, 8, 6, frag_wide_shared_bytes(6, 1));
+    const double one = error_of(random_weights(16, 256, kLayoutSeed), n, "frag/wide.h", entry, 16, 8, 4,
+                                frag_wide_shared_bytes(GetParam(), 4));
     EXPECT_LT(one, kBound) << n << " columns, one unit";
   }
-  const double many =
-      error_of(random_weights(33, 256 * 19, kSeed), 9, "frag/wide.h", entry, 16, 8, 6, frag_wide_shared_bytes(6, 1));
+  const double many = error_of(random_weights(33, 256 * 19, kLayoutSeed), 9, "frag/wide.h", entry, 16, 8, 4,
+                               frag_wide_shared_bytes(GetParam(), 4));
   EXPECT_LT(many, kBound) << "19 units";
 }
 
 TEST_P(FragProduct, ColumnsOfAnySize) {
-  const std::string entry = kernel("frag_wide", "1, 6, 2");
+  const std::string entry = kernel("frag_wide", "4, 1");
   for (const float scale : {1e-30F, 1e6F, 1e30F}) {
-    const double error = error_of(random_weights(16, 512, kSeed), 8, "frag/wide.h", entry, 16, 8, 6,
-                                  frag_wide_shared_bytes(6, 1), scale);
+    const double error = error_of(random_weights(16, 512, kLayoutSeed), 8, "frag/wide.h", entry, 16, 8, 4,
+                                  frag_wide_shared_bytes(GetParam(), 4), scale);
     EXPECT_LT(error, kBound) << "activations of " << scale;
   }
 }

@@ -8,7 +8,7 @@
 namespace cudabk {
 namespace {
 
-constexpr uint64_t kSeed = 20240607;
+constexpr uint64_t kStatisticsSeed = 20240607;
 
 TEST(Statistics, EmptyInputHasNoValue) {
   const std::vector<double> none;
@@ -70,7 +70,7 @@ TEST(Statistics, IntervalRanks) {
 }
 
 TEST(Statistics, IntervalCoversTheMedianOfASkewedDistribution) {
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random(kStatisticsSeed);
   std::exponential_distribution<double> draw(1.0);
   int covered = 0;
   constexpr int kTrials = 2000;
@@ -82,8 +82,8 @@ TEST(Statistics, IntervalCoversTheMedianOfASkewedDistribution) {
     const MedianInterval i = *median_interval(v, 0.95);
     covered += i.low <= std::log(2.0) && std::log(2.0) <= i.high ? 1 : 0;
   }
-  EXPECT_GE(covered, kTrials * 0.94) << "seed " << kSeed;
-  EXPECT_LE(covered, kTrials * 0.995) << "seed " << kSeed;
+  EXPECT_GE(covered, kTrials * 0.94) << "seed " << kStatisticsSeed;
+  EXPECT_LE(covered, kTrials * 0.995) << "seed " << kStatisticsSeed;
 }
 
 TEST(Statistics, OutliersDoNotMoveTheSummary) {
@@ -106,7 +106,7 @@ TEST(Statistics, OutliersDoNotMoveTheSummary) {
 }
 
 TEST(Statistics, DriftIsSeenAndNoiseIsNotDrift) {
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random(kStatisticsSeed);
   std::normal_distribution<double> noise(0, 1);
   std::vector<double> steady;
   std::vector<double> heating;
@@ -114,9 +114,9 @@ TEST(Statistics, DriftIsSeenAndNoiseIsNotDrift) {
     steady.push_back(100 + noise(random));
     heating.push_back(100 + 15.0 * i / 90 + noise(random));
   }
-  EXPECT_FALSE(detect_drift(steady, 0.02).detected) << "seed " << kSeed;
+  EXPECT_FALSE(detect_drift(steady, 0.02).detected) << "seed " << kStatisticsSeed;
   const Drift d = detect_drift(heating, 0.02);
-  EXPECT_TRUE(d.detected) << "seed " << kSeed;
+  EXPECT_TRUE(d.detected) << "seed " << kStatisticsSeed;
   EXPECT_NEAR(d.percent, 10, 2);
   const std::vector<double> deciles = decile_means(heating);
   ASSERT_EQ(deciles.size(), 10U);
@@ -125,7 +125,7 @@ TEST(Statistics, DriftIsSeenAndNoiseIsNotDrift) {
 }
 
 TEST(Statistics, PairsCancelCommonDrift) {
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random(kStatisticsSeed);
   std::normal_distribution<double> noise(0, 0.002);
   std::vector<double> a;
   std::vector<double> b;
@@ -135,7 +135,7 @@ TEST(Statistics, PairsCancelCommonDrift) {
     b.push_back(level * (1 + noise(random)));
   }
   const PairedResult r = *compare_paired(a, b, 0.01);
-  EXPECT_NEAR(r.ratio, 0.97, 0.003) << "seed " << kSeed;
+  EXPECT_NEAR(r.ratio, 0.97, 0.003) << "seed " << kStatisticsSeed;
   EXPECT_TRUE(r.a_faster);
   EXPECT_FALSE(r.b_faster);
   EXPECT_FALSE(compare_paired(a, b, 0.05)->a_faster);

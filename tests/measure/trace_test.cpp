@@ -160,6 +160,44 @@ TEST(TraceAssembly, LostAndUntimedRecordsAreCounted) {
   EXPECT_TRUE(report.launches.empty());
 }
 
+// A counted replay without any record is lost; none of the uncounted ones stands in for it.
+TEST(TraceAssembly, UncountedReplaysHideNoLoss) {
+  GraphNodeChains chains;
+  build_chains(chains);
+  const std::map<uint64_t, size_t> roots = {{11, 0}, {21, 1}, {22, 1}};
+  TraceInput input = graph_input(chains, roots, 10);
+  input.uncounted = 6;  // of eleven
+  EXPECT_EQ(assemble_trace(input).replays.size(), 5U);
+  EXPECT_EQ(assemble_trace(input).lost, 0);
+  input.activities.resize(input.activities.size() - 3);
+  const TraceReport report = assemble_trace(std::move(input));
+  EXPECT_EQ(report.replays.size(), 5U);
+  EXPECT_EQ(report.lost, 3);
+  EXPECT_TRUE(report.flagged);
+}
+
+TEST(TraceAssembly, MergedPartsAreOneReport) {
+  GraphNodeChains chains;
+  build_chains(chains);
+  const std::map<uint64_t, size_t> roots = {{11, 0}, {21, 1}, {22, 1}};
+  TraceInput lossy = graph_input(chains, roots, 4);
+  lossy.activities.pop_back();
+  lossy.activities.push_back(activity(7, 0, 1, 2));
+  lossy.others = 1;  // a kernel of no launch, and known
+  const TraceReport report =
+      merge_traces({assemble_trace(graph_input(chains, roots, 5)), assemble_trace(std::move(lossy))}, 2);
+  EXPECT_EQ(report.replays.size(), 9U);
+  EXPECT_EQ(report.expected, 27);
+  EXPECT_EQ(report.delivered, 26);
+  EXPECT_EQ(report.lost, 1);
+  EXPECT_EQ(report.unmatched, 0);
+  EXPECT_NEAR(report.invalid_percent, 100.0 / 27, 1e-9);
+  EXPECT_TRUE(report.flagged);
+  EXPECT_DOUBLE_EQ(*report.median_span_ns, 900);
+  ASSERT_EQ(report.launches.size(), 2U);
+  EXPECT_DOUBLE_EQ(report.launches[1].median_ns, 450);
+}
+
 // Known fault: buffers of an earlier session leak into the next.
 TEST(TraceAssembly, LeftoversOfAnEarlierSessionAreNotCounted) {
   GraphNodeChains chains;

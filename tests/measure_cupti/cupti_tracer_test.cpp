@@ -123,7 +123,8 @@ void expect_good(const Result<TraceReport>& report, int replays) {
   EXPECT_EQ(kernel.grid, (Dim3{3, 1, 1}));
   EXPECT_EQ(kernel.registers, 40);
   EXPECT_EQ(kernel.dynamic_shared_bytes, 1024);
-  EXPECT_NEAR(report->event_untraced_ns, kReplayNs, 1);
+  EXPECT_NEAR(report->sample_untraced_ns, kReplayNs, 1);
+  EXPECT_NEAR(report->sample_traced_ns, kReplayNs, 1);
   EXPECT_NEAR(report->overhead_percent, 0, 0.01);
 }
 
@@ -133,7 +134,7 @@ TEST(CuptiTracer, GraphReplays) {
   ASSERT_TRUE(tracer.ok()) << tracer.error().message;
   EXPECT_TRUE(s.cupti.enabled.empty());  // nothing is collected outside of trace()
   FakeExecution execution(s.cupti, s.stream, LaunchMode::kGraph);
-  expect_good((*tracer)->trace(s.stream, execution, {.replays = 7}), 7);
+  expect_good((*tracer)->trace(s.stream, execution, {.replays = 7, .settle_s = 0}), 7);
   EXPECT_TRUE(s.cupti.enabled.empty());
   EXPECT_TRUE(s.cupti.subscribed);
   EXPECT_NE((*tracer)->idle_state().find("activity off"), std::string::npos);
@@ -144,7 +145,7 @@ TEST(CuptiTracer, EagerReplays) {
   const auto tracer = make_cupti_tracer(s.device, s.api);
   ASSERT_TRUE(tracer.ok());
   FakeExecution execution(s.cupti, s.stream, LaunchMode::kEager);
-  expect_good((*tracer)->trace(s.stream, execution, {.replays = 5}), 5);
+  expect_good((*tracer)->trace(s.stream, execution, {.replays = 5, .settle_s = 0}), 5);
   EXPECT_FALSE(execution.observed());
   EXPECT_EQ(s.cupti.external_depth(), 0);
   EXPECT_TRUE(s.cupti.enabled.empty());
@@ -159,7 +160,45 @@ TEST(CuptiTracer, FiftySessionsOfFiftyReplays) {
   FakeExecution eager(s.cupti, s.stream, LaunchMode::kEager);
   for (int session = 0; session < 50; ++session) {
     s.cupti.flushes_late = session % 3;  // records that arrive only at a later flush
-    expect_good((*tracer)->trace(s.stream, session % 2 == 0 ? graph : eager, {.replays = 50}), 50);
+    expect_good((*tracer)->trace(s.stream, session % 2 == 0 ? graph : eager, {.replays = 50, .settle_s = 0}), 50);
+  }
+}
+
+// Pauses and covers belong to a sample: traced replays get the same ones as timed replays, in turns with them.
+TEST(CuptiTracer, SamplesOfTheCallerWithTracingOffAndOn) {
+  Bench s;
+  const auto tracer = make_cupti_tracer(s.device, s.api);
+  ASSERT_TRUE(tracer.ok());
+  for (const LaunchMode mode : {LaunchMode::kGraph, LaunchMode::kEager}) {
+    FakeExecution execution(s.cupti, s.stream, mode);
+    std::string order;  // u and t: a sample with tracing off, on
+    TraceOptions options{.replays = 12, .rounds = 3, .settle_s = 0, .replays_per_sample = 2};
+    options.kernels_around_sample = 1;
+    options.sample = [&]() -> Result<double> {
+      order += s.cupti.enabled.empty() ? 'u' : 't';
+      if (mode == LaunchMode::kGraph) {  // a cover
+        s.cupti.launch(s.cupti.next_correlation++, 0, 1, 2);
+      }
+      CUDABK_TRY(execution.run(s.stream));
+      CUDABK_TRY(execution.run(s.stream));
+      return order.back() == 't' ? 33e3 : 30e3;
+    };
+    const auto report = (*tracer)->trace(s.stream, execution, options);
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_EQ(order,
+              "uuu"
+              "uuuttt"
+              "uuuttt"
+              "uuuttt");
+    EXPECT_EQ(report->replays.size(), 12U);
+    EXPECT_EQ(report->expected, 36);
+    EXPECT_EQ(report->delivered, 36);
+    EXPECT_EQ(report->unmatched, 0);
+    EXPECT_FALSE(report->flagged);
+    EXPECT_DOUBLE_EQ(*report->median_span_ns, 28000);
+    EXPECT_DOUBLE_EQ(report->sample_untraced_ns, 30e3);
+    EXPECT_DOUBLE_EQ(report->sample_traced_ns, 33e3);
+    EXPECT_NEAR(report->overhead_percent, 10, 0.01);
   }
 }
 
@@ -177,7 +216,7 @@ TEST(CuptiTracer, LostAndUntimedRecordsMarkTheReport) {
   ASSERT_TRUE(tracer.ok());
   FakeExecution execution(s.cupti, s.stream, LaunchMode::kGraph);
   s.cupti.lose_every = 10;
-  auto report = (*tracer)->trace(s.stream, execution, {.replays = 20});
+  auto report = (*tracer)->trace(s.stream, execution, {.replays = 20, .settle_s = 0});
   ASSERT_TRUE(report.ok());
   EXPECT_TRUE(report->flagged);
   EXPECT_GE(report->lost, 5);
@@ -185,7 +224,7 @@ TEST(CuptiTracer, LostAndUntimedRecordsMarkTheReport) {
   EXPECT_EQ(s.cupti.calls.back(), "forced flush");
   s.cupti.lose_every = 0;
   s.cupti.untimed_every = 10;
-  report = (*tracer)->trace(s.stream, execution, {.replays = 20});
+  report = (*tracer)->trace(s.stream, execution, {.replays = 20, .settle_s = 0});
   ASSERT_TRUE(report.ok());
   EXPECT_TRUE(report->flagged);
   EXPECT_GE(report->zero, 5);
@@ -208,7 +247,7 @@ TEST(CuptiTracer, AFailingLaunchLeavesTracingOff) {
   ASSERT_TRUE(tracer.ok());
   FakeExecution execution(s.cupti, s.stream, LaunchMode::kEager);
   execution.fail_at = 20;
-  const auto report = (*tracer)->trace(s.stream, execution, {.replays = 10});
+  const auto report = (*tracer)->trace(s.stream, execution, {.replays = 10, .settle_s = 0});
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.error().message, "launch failed");
   EXPECT_TRUE(s.cupti.enabled.empty());

@@ -10,7 +10,7 @@
 namespace cudabk::test {
 namespace {
 
-constexpr uint64_t kSeed = 20261;
+constexpr uint64_t kNumericSeed = 20261;
 constexpr int64_t kManyElements = 200000;  // larger cases run in one order
 
 int64_t elements_of(const OpDef& op, const CaseParams& params) {
@@ -26,7 +26,7 @@ TEST_P(Numeric, AllCasesMatchTheReference) {
   ASSERT_TRUE(op.ok());
   using Order = DeviceOptions::ThreadOrder;
   for (const Order order : {Order::kAscending, Order::kDescending, Order::kShuffled}) {
-    auto harness = OpHarness::open(order, kSeed);
+    auto harness = OpHarness::open(order, kNumericSeed);
     ASSERT_TRUE(harness.ok()) << harness.error().message;
     if (order != Order::kDescending) {
       (*harness)->lowering_device().sm_count = 1;  // most cases then count as more than the device can hold
@@ -66,7 +66,7 @@ TEST(RowMoves, WrongRowsAreCaught) {
        [](RowMovesArgs& a) { a.dst_blocks += 1; }},
   };
   for (const Fault& fault : faults) {
-    auto harness = OpHarness::open(DeviceOptions::ThreadOrder::kAscending, kSeed);
+    auto harness = OpHarness::open(DeviceOptions::ThreadOrder::kAscending, kNumericSeed);
     ASSERT_TRUE(harness.ok());
     const OpDef& op = **find_op(fault.op);
     EXPECT_TRUE((*harness)->check_case(op, make_case(fault.params)).ok()) << fault.op << " " << fault.params;

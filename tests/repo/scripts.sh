@@ -22,6 +22,29 @@ for call in "setup --nonsense" "lint --nonsense" "test nonsense" "package" "pack
   fi
 done
 
+# Set-up on a system without the browser: everything else is installed, and it says what is left out.
+stubs=$scratch/stubs
+mkdir "$stubs"
+for tool in dpkg-query apt-get apt-cache sudo; do
+  cat >"$stubs/$tool" <<'END'
+#!/usr/bin/env bash
+case $(basename "$0") in
+  dpkg-query) printf '%s installed\n' g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev sqlite3 \
+    libboost-context-dev nettle-dev libgtest-dev libbenchmark-dev libjs-chart.js python3-yaml ;;
+  apt-get) echo "$*" >>"${0%/*}/calls" ;;
+  apt-cache) [ "$2" = chromium ] && echo "  Candidate: (none)" || echo "  Candidate: 1.0" ;;
+  sudo) "$@" ;;
+esac
+END
+  chmod +x "$stubs/$tool"
+done
+output=$(PATH="$stubs:$PATH" "$source_dir/scripts/setup" --readers 2>&1) || fail "scripts/setup --readers: $output"
+grep -qF "there is no package chromium here" <<<"$output" || fail "scripts/setup --readers does not say what is missing: $output"
+grep -qE 'install .* libbenchmark-tools python3-scipy$' "$stubs/calls" || fail "scripts/setup --readers: $(cat "$stubs/calls")"
+rm "$stubs/calls"
+PATH="$stubs:$PATH" "$source_dir/scripts/setup" >/dev/null 2>&1 || fail "scripts/setup fails where everything is there"
+[ ! -e "$stubs/calls" ] || fail "scripts/setup installs where everything is there"
+
 presets=$(cd "$source_dir" && "$cmake" --list-presets 2>&1) || fail "cmake --list-presets: $presets"
 for preset in release dev ci; do
   grep -qF "\"$preset\"" <<<"$presets" || fail "no preset named $preset"

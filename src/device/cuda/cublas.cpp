@@ -2,25 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "device/cuda/cublas_types.h"
+
 namespace cudabk {
 
 namespace {
 
 constexpr std::string_view kNames[] = {"libcublas.so.13", "libcublas.so.12"};
 constexpr std::string_view kCompanion = "libcublasLt.so.";
-
-Result<cudaDataType> data_type(DType type) {
-  switch (type) {
-    case DType::f32:
-      return CUDA_R_32F;
-    case DType::f16:
-      return CUDA_R_16F;
-    case DType::bf16:
-      return CUDA_R_16BF;
-    default:
-      return invalid(fmt::format("library product of {}: only f32, f16 and bf16", dtype_traits(type).name));
-  }
-}
 
 std::string call_text(const GemmCall& call) {
   return fmt::format("library product {} x {} -> {}, m={} n={} k={} batch={}", dtype_traits(call.type_ab).name,
@@ -70,8 +59,8 @@ Status Cublas::check(cublasStatus_t status, std::string_view what) const {
 }
 
 Status Cublas::run(const GemmCall& call, cudaStream_t stream, const Memory& workspace) {
-  CUDABK_ASSIGN(const cudaDataType type_ab, data_type(call.type_ab));
-  CUDABK_ASSIGN(const cudaDataType type_c, data_type(call.type_c));
+  CUDABK_ASSIGN(const cudaDataType type_ab, cublas_type(call.type_ab));
+  CUDABK_ASSIGN(const cudaDataType type_c, cublas_type(call.type_c));
   if (call.type_c != DType::f32 && call.type_c != call.type_ab) {
     return invalid(call_text(call) + ": the result must be f32 or the operands' type");
   }
@@ -81,8 +70,7 @@ Status Cublas::run(const GemmCall& call, cudaStream_t stream, const Memory& work
   CUDABK_TRY(check(set_stream_(handle_, stream), "cublasSetStream"));  // also resets the workspace
   CUDABK_TRY(
       check(set_workspace_(handle_, workspace.ptr(), static_cast<size_t>(workspace.bytes())), "cublasSetWorkspace"));
-  const bool tf32 = call.allow_tf32 && call.type_ab == DType::f32;
-  const cublasComputeType_t compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  const cublasComputeType_t compute = cublas_compute(call.type_ab, call.allow_tf32);
   const float one = 1, zero = 0;
   cublasStatus_t status;
   if (call.pointer_arrays) {

@@ -57,6 +57,7 @@ CudaDevice::CudaDevice(int index, DeviceInfo info, const DeviceOptions& options)
 
 CudaDevice::~CudaDevice() {
   if (make_current().ok()) {
+    cublas_lt_.reset();
     cublas_.reset();
     if (capture_stream_ != nullptr) {
       cudaStreamDestroy(capture_stream_);
@@ -221,9 +222,20 @@ Status CudaDevice::gemm_available() {
 
 Result<Memory> CudaDevice::gemm_workspace() { return allocate(info_.cc >= 90 ? kWorkspaceBytesSm90 : kWorkspaceBytes); }
 
+Status CudaDevice::run_gemm(const GemmCall& call, cudaStream_t stream, const Memory& workspace) {
+  if (call.algo == 0) {
+    return cublas_->run(call, stream, workspace);
+  }
+  if (cublas_lt_ == nullptr) {
+    CUDABK_ASSIGN(cublas_lt_, CublasLt::open(toolkit_dir_));
+  }
+  Status done = cublas_lt_->run(call, stream, workspace);
+  return done.ok() || done.error().kind != ErrorKind::kUnfit ? done : cublas_->run(call, stream, workspace);
+}
+
 Status CudaDevice::enqueue_gemm(const GemmCall& call, cudaStream_t stream, const Memory& workspace) {
   CUDABK_TRY(gemm_available());
-  return cublas_->run(call, stream, workspace);
+  return run_gemm(call, stream, workspace);
 }
 
 Status CudaDevice::capture_gemm(const GemmCall& call, const Memory& workspace, cudaGraph_t graph,
@@ -237,7 +249,7 @@ Status CudaDevice::capture_gemm(const GemmCall& call, const Memory& workspace, c
   CUDABK_TRY(cuda_check(cudaStreamBeginCaptureToGraph(capture_stream_, graph, last.data(), nullptr, last.size(),
                                                       cudaStreamCaptureModeRelaxed),
                         "cudaStreamBeginCaptureToGraph"));
-  Status enqueued = cublas_->run(call, capture_stream_, workspace);
+  Status enqueued = run_gemm(call, capture_stream_, workspace);
   if (enqueued.ok()) {
     enqueued = read_capture_end(capture_stream_, last);
   }

@@ -11,6 +11,7 @@
 
 #include "device/cuda/compile.h"
 #include "device/cuda/cublas.h"
+#include "device/cuda/cublas_lt.h"
 #include "device/cuda/cuda_error.h"
 #include "device/device.h"
 
@@ -86,6 +87,7 @@ class CudaDevice final : public Device {
 
  private:
   Result<const Kernel*> load(const KernelKey& key, const Result<CompiledKernel>& compiled);
+  Status run_gemm(const GemmCall& call, cudaStream_t stream, const Memory& workspace);
 
   int index_;
   DeviceInfo info_;
@@ -93,6 +95,7 @@ class CudaDevice final : public Device {
   KernelCompiler compiler_;
   std::map<KernelKey, std::unique_ptr<CudaKernel>> kernels_;
   std::unique_ptr<Cublas> cublas_;
+  std::unique_ptr<CublasLt> cublas_lt_;  // opened at the first call that names an algorithm
   cudaStream_t capture_stream_ = nullptr;
 };
 

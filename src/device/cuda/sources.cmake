@@ -12,6 +12,7 @@ set(CUDABK_KERNEL_COMPILER_LIBRARIES cudabk_kernel_text Threads::Threads ${CMAKE
 
 set(CUDABK_CUDA_DEVICE_SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/cublas.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/cublas_lt.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_device.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_error.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cuda_graph.cpp

@@ -10,6 +10,7 @@
 
 #include "measure/cupti/activity_collector.h"
 #include "measure/graph_nodes.h"
+#include "measure/statistics.h"
 
 namespace cudabk {
 namespace {
@@ -38,12 +39,48 @@ GraphNodeChains::NodeType node_type(CUgraphNodeType type) {
   }
 }
 
+// Takes samples, and before those that count as many as it takes for clock and power to settle.
+class Pacer {
+ public:
+  Pacer(const TraceOptions& options, double settle_ns)
+      : sample_(options.sample),
+        replays_(std::max<int64_t>(1, options.replays_per_sample)),
+        others_(std::max<int64_t>(0, options.kernels_around_sample)),
+        settle_ns_(settle_ns) {}
+
+  Status settle() {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double, std::nano>(settle_ns_);
+    do {
+      CUDABK_TRY(sample_());
+      ++uncounted_;
+    } while (std::chrono::steady_clock::now() < until);
+    return success();
+  }
+  Status take(int64_t samples, std::vector<double>& replay_ns) {
+    for (int64_t i = 0; i < samples; ++i) {
+      CUDABK_ASSIGN(const double ns, sample_());
+      replay_ns.push_back(ns);
+    }
+    return success();
+  }
+  int64_t replays_per_sample() const { return replays_; }
+  int64_t uncounted_replays() const { return uncounted_ * replays_; }
+  int64_t others(int64_t samples) const { return (uncounted_ + samples) * others_; }
+  void begin() { uncounted_ = 0; }
+
+ private:
+  const SampleFn& sample_;
+  int64_t replays_, others_, uncounted_ = 0;
+  double settle_ns_;
+};
+
 // Pushes the external id of a launch around it.
 class CorrelatingObserver final : public LaunchObserver {
  public:
   CorrelatingObserver(const CuptiApi& api, uint32_t session) : api_(api), session_(session) {}
-  void next_replay() { ++replay_; }
   void before_launch(size_t index) override {
+    replay_ += last_ >= 0 && static_cast<int64_t>(index) <= last_ ? 1 : 0;
+    last_ = static_cast<int64_t>(index);
     const ExternalId id{session_, static_cast<uint32_t>(replay_), static_cast<uint32_t>(index)};
     failed_ = api_.activity_push_external_correlation_id(kExternalKind, id.pack()) != CUPTI_SUCCESS || failed_;
   }
@@ -57,6 +94,7 @@ class CorrelatingObserver final : public LaunchObserver {
   const CuptiApi& api_;
   uint32_t session_;
   int64_t replay_ = 0;
+  int64_t last_ = -1;  // launch
   bool failed_ = false;
 };
 
@@ -77,11 +115,12 @@ class CuptiTracer final : public KernelTracer {
   void on_graph_node(CUpti_CallbackId id, const CUpti_GraphData& data);
   Status enable(bool correlation);
   Status disable();
-  Result<double> timed_replays(Stream& stream, Execution& execution, int64_t replays, CorrelatingObserver* observer);
+  Result<double> timed_replay(Stream& stream, Execution& execution);
   Status collect(int64_t wanted);
   Result<std::map<uint64_t, size_t>> graph_roots(Execution& execution, std::vector<int64_t>& expected);
   std::vector<int64_t> eager_expected(const Execution& execution) const;
-  Result<TraceReport> traced_session(Stream& stream, Execution& execution, int64_t replays);
+  Result<TraceReport> traced_session(Stream& stream, Execution& execution, Pacer& pacer, int64_t samples,
+                                     std::vector<double>& replay_ns);
 
   const CuptiApi& api_;
   Device& device_;
@@ -170,19 +209,12 @@ Status CuptiTracer::disable() {
   return first;
 }
 
-// ns per replay, between events.
-Result<double> CuptiTracer::timed_replays(Stream& stream, Execution& execution, int64_t replays,
-                                          CorrelatingObserver* observer) {
+// ns, between events.
+Result<double> CuptiTracer::timed_replay(Stream& stream, Execution& execution) {
   CUDABK_TRY(stream.record(*begin_));
-  for (int64_t i = 0; i < replays; ++i) {
-    if (observer != nullptr) {
-      observer->next_replay();
-    }
-    CUDABK_TRY(execution.run(stream));
-  }
+  CUDABK_TRY(execution.run(stream));
   CUDABK_TRY(stream.record(*end_));
-  CUDABK_ASSIGN(const double total, end_->elapsed_ns(*begin_));
-  return total / static_cast<double>(std::max<int64_t>(1, replays));
+  return end_->elapsed_ns(*begin_);
 }
 
 // Flushes until `wanted` records are here, then by force. `wanted` < 0: by force at once.
@@ -231,12 +263,12 @@ std::vector<int64_t> CuptiTracer::eager_expected(const Execution& execution) con
   return expected;
 }
 
-// One session: everything from switching records on to having them in order.
-Result<TraceReport> CuptiTracer::traced_session(Stream& stream, Execution& execution, int64_t replays) {
+// One session: everything from switching records on to having them in order. Adds ns per replay of its samples.
+Result<TraceReport> CuptiTracer::traced_session(Stream& stream, Execution& execution, Pacer& pacer, int64_t samples,
+                                                std::vector<double>& replay_ns) {
   TraceInput input;
   input.graph = execution.mode() == LaunchMode::kGraph;
   input.launches = execution.plan().launches.size();
-  input.replays = replays + 1;
   std::map<uint64_t, size_t> roots;
   if (input.graph) {
     CUDABK_ASSIGN(roots, graph_roots(execution, input.expected));
@@ -253,23 +285,23 @@ Result<TraceReport> CuptiTracer::traced_session(Stream& stream, Execution& execu
   if (!input.graph) {
     execution.set_observer(&observer);
   }
-  auto warm = execution.run(stream);
-  if (warm.ok()) {
-    warm = stream.synchronize();
+  pacer.begin();
+  Status run = pacer.settle();
+  if (run.ok()) {
+    run = pacer.take(samples, replay_ns);
   }
-  Result<double> traced =
-      warm.ok() ? timed_replays(stream, execution, replays, &observer) : Result<double>(warm.error());
   execution.set_observer(nullptr);
   Status synchronized = stream.synchronize();
-  int64_t wanted = 0;
+  input.uncounted = pacer.uncounted_replays();
+  input.replays = input.uncounted + samples * pacer.replays_per_sample();
+  input.others = input.graph ? pacer.others(samples) : 0;
+  int64_t wanted = input.others;
   for (const int64_t count : input.expected) {
     wanted += input.replays * std::max<int64_t>(1, count);
   }
   Status collected = collect(wanted);
   Status disabled = disable();
-  if (!traced.ok()) {
-    return std::move(traced).error();
-  }
+  CUDABK_TRY(std::move(run));
   CUDABK_TRY(std::move(synchronized));
   CUDABK_TRY(std::move(collected));
   CUDABK_TRY(std::move(disabled));
@@ -282,27 +314,44 @@ Result<TraceReport> CuptiTracer::traced_session(Stream& stream, Execution& execu
   input.external = std::move(records.external);
   input.dropped = records.dropped;
   input.launch_of_node = [this, &roots](uint64_t node) { return chains_.resolve(node, roots); };
-  TraceReport report = assemble_trace(std::move(input));
-  report.event_traced_ns = *traced;
-  return report;
+  return assemble_trace(std::move(input));
 }
 
-Result<TraceReport> CuptiTracer::trace(Stream& stream, Execution& execution, const TraceOptions& options) {
+Result<TraceReport> CuptiTracer::trace(Stream& stream, Execution& execution, const TraceOptions& given) {
   if (execution.plan().launches.empty()) {
     return invalid("there is nothing to trace: the plan has no launches");
   }
-  for (int i = 0; i < 2; ++i) {
-    CUDABK_TRY(execution.run(stream));
+  TraceOptions options = given;
+  if (!options.sample) {
+    options.sample = [&] { return timed_replay(stream, execution); };
+    options.replays_per_sample = 1;
+    options.kernels_around_sample = 0;
   }
-  CUDABK_TRY(stream.synchronize());
-  CUDABK_ASSIGN(const double once, timed_replays(stream, execution, 1, nullptr));
+  for (int i = 0; i < 2; ++i) {
+    CUDABK_TRY(options.sample());
+  }
+  CUDABK_ASSIGN(const double once, options.sample());
   const double affordable = options.max_time_s * 1e9 / std::max(once, 1.0);
   const auto replays =
       static_cast<int64_t>(std::clamp<double>(affordable, kFewestReplays, std::max(kFewestReplays, options.replays)));
-  CUDABK_ASSIGN(const double untraced, timed_replays(stream, execution, replays, nullptr));
-  CUDABK_ASSIGN(TraceReport report, traced_session(stream, execution, replays));
-  report.event_untraced_ns = untraced;
-  report.overhead_percent = untraced > 0 ? 100 * (report.event_traced_ns / untraced - 1) : 0;
+  const int64_t samples = (replays + options.replays_per_sample - 1) / options.replays_per_sample;
+  const int64_t rounds = std::clamp<int64_t>(options.rounds, 1, samples);
+
+  Pacer pacer(options, std::min(options.settle_s, options.max_time_s / static_cast<double>(2 * rounds)) * 1e9);
+  std::vector<TraceReport> parts;
+  std::vector<double> untraced, traced;
+  for (int64_t round = 0; round < rounds; ++round) {
+    const int64_t share = samples / rounds + (round < samples % rounds ? 1 : 0);
+    CUDABK_TRY(pacer.settle());
+    CUDABK_TRY(pacer.take(share, untraced));
+    CUDABK_ASSIGN(TraceReport part, traced_session(stream, execution, pacer, share, traced));
+    parts.push_back(std::move(part));
+  }
+  TraceReport report = merge_traces(std::move(parts), execution.plan().launches.size());
+  report.sample_untraced_ns = median(untraced).value_or(0);
+  report.sample_traced_ns = median(traced).value_or(0);
+  report.overhead_percent =
+      report.sample_untraced_ns > 0 ? 100 * (report.sample_traced_ns / report.sample_untraced_ns - 1) : 0;
   return report;
 }
 

@@ -72,6 +72,17 @@ const growing = (c) => ["n", "tokens", "kv", "ne1"].find((name) => name in c.par
 const choiceText = (c) => c.family ? c.family + (c.config ? " " + c.config : "") : "–";
 const caseName = (c) => [c.target, ...Object.entries(c.params).map(([k, v]) => k === "type" ? v : k + " = " + v)].join("  ");
 
+// The same on two lines, for the axis of a chart.
+const chartName = (c) => [[c.target, c.params.type].filter(Boolean).join(" "),
+  Object.entries(c.params).filter(([k]) => k !== "type").map(([k, v]) => k + "=" + v).concat(modeText(c) || []).join(" ")].filter(Boolean);
+
+// A kernel may be started while the one in front of it still runs; what it then waits is no time of its own.
+const ownTime = (k) => isNumber(k.time) ? Math.max(k.time + Math.min(k.gap || 0, 0), 0) : null;
+const idleBefore = (k) => Math.max(k.gap || 0, 0);
+const hasTrace = (c) => c.kernels.some((k) => isNumber(k.time));
+const kernelTime = (c) => hasTrace(c) ? c.kernels.reduce((sum, k) => sum + (ownTime(k) || 0), 0) : c.kernel;
+const idleTime = (c) => hasTrace(c) ? c.kernels.reduce((sum, k) => sum + idleBefore(k), 0) : c.gap;
+
 // "cold, graph, fusion off": what distinguishes rows beside op, sizes and type, where it differs in this result.
 const modeAxes = ["variant", "launch", "fusion", "cache"].filter((m) => unique(cases.map((c) => c[m])).length > 1);
 const modeText = (c) => modeAxes.map((m) => m === "fusion" ? "fusion " + c[m] : c[m]).join(", ");

@@ -14,16 +14,22 @@ function caseColumns() {
   const number = (name, unitText, value, digits, more) => ({name, unit: unitText, num: true, value, show: (c) => fixed(value(c), digits), ...more});
   const columns = [];
   if (unique(cases.map((c) => c.target)).length > 1) { columns.push(column("op", (c) => c.target)); }
-  for (const a of axes) {
+  // An axis that few cases have would be a column of dashes.
+  const common = (a) => 4 * cases.filter((c) => a in c.params).length >= cases.length;
+  const rare = axes.filter((a) => !common(a));
+  for (const a of axes.filter(common)) {
     const numeric = cases.every((c) => !(a in c.params) || !Number.isNaN(Number(c.params[a])));
     columns.push({name: a, num: numeric, value: (c) => a in c.params ? (numeric ? Number(c.params[a]) : c.params[a]) : null, show: (c) => c.params[a] || "–"});
+  }
+  if (rare.length > 0) {
+    columns.push(column("other axes", (c) => rare.filter((a) => a in c.params).map((a) => a + "=" + c.params[a]).join(" ")));
   }
   if (cases.some((c) => c.shape)) { columns.push(column("shape", (c) => c.shape || "")); }
   for (const mode of modeAxes) { columns.push(column(mode, (c) => c[mode])); }
   if (unique(cases.map((c) => c.rep)).length > 1) { columns.push(number("rep.", "", (c) => c.rep + 1, 0)); }
   columns.push(number("time", unit, (c) => isNumber(c.time) ? c.time / scale : null, decimals, {button: true}));
   columns.push(number("±", "%", (c) => isNumber(c.halfWidth) ? 100 * c.halfWidth : null, 1));
-  if (cases.some((c) => isNumber(c.kernel))) { columns.push(number("kernels", unit, (c) => isNumber(c.kernel) ? c.kernel / scale : null, decimals)); }
+  if (cases.some((c) => isNumber(kernelTime(c)))) { columns.push(number("kernels", unit, (c) => isNumber(kernelTime(c)) ? kernelTime(c) / scale : null, decimals)); }
   columns.push(number("rate", "GB/s", gbps, rate(gbps)), number("rate", "TFLOP/s", tflops, rate(tflops) || 1));
   if (cases.some((c) => isNumber(c.limit))) { columns.push(number("limit", "%", (c) => isNumber(c.limit) ? 100 * c.limit : null, 0, {share: true})); }
   if (data.changes) {

@@ -6,7 +6,7 @@ function changeConfig(list) {
   const reach = (pick) => 105 * pick(0, ...list.flatMap((c) => [c.low, c.high]).filter(isNumber));
   return {
     type: "bar",
-    data: {labels: list.map((c) => c.name), datasets: [{data: list.map((c) => 100 * c.change), backgroundColor: list.map(fill), barPercentage: 0.7}]},
+    data: {labels: list.map((c) => c.c ? chartName(c.c) : c.name), datasets: [{data: list.map((c) => 100 * c.change), backgroundColor: list.map(fill), barPercentage: 0.7}]},
     options: {
       indexAxis: "y",
       scales: {x: {title: {display: true, text: "change of time, % (right: slower)"}, suggestedMin: reach(Math.min), suggestedMax: reach(Math.max), grid: {color: colour("grid")}}, y: {grid: {display: false}, ticks: {autoSkip: false, font: {size: 11}}}},
@@ -42,7 +42,7 @@ function changeSection() {
   if (measured.length > 0) {
     const shown = measured.slice(0, 30);
     const box = chartBox("Change of time" + (measured.length > shown.length ? ", the " + shown.length + " that matter most of " + measured.length : ""), () => changeConfig(shown), true);
-    box.entry.canvas.parentNode.style.height = 5 + 1.5 * shown.length + "rem";
+    box.entry.canvas.parentNode.style.height = 5 + 2.2 * shown.length + "rem";
     node.append(box.node);
     box.draw();
   }

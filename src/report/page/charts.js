@@ -1,6 +1,7 @@
 // Chart.js in the colours of the page: made again when the colour scheme changes, resized for print.
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-const colourAt = (i) => colour("c" + (i % 10));
+const colours = 14;
+const colourAt = (i) => colour("c" + (i % colours));
 const markers = ["circle", "rect", "triangle", "rectRot", "star", "crossRot", "rectRounded", "cross"];
 
 const families = unique(cases.map((c) => c.family).filter(Boolean));

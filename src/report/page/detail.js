@@ -22,7 +22,7 @@ function detailFacts(c) {
     facts.push(["compulsory", bytes(c.bytes) + ", " + figure(c.ops / 1e9) + " GFLOP: " + figure(c.bytes / c.time) + " GB/s, " + figure(c.ops / c.time / 1e3) + " TFLOP/s"]);
   }
   if (isNumber(c.limit)) { facts.push(["of the limit", percent(c.limit, 1)]); }
-  if (isNumber(c.kernel)) { facts.push(["in kernels", time(c.kernel) + (isNumber(c.gap) ? ", gaps " + time(c.gap) : "")]); }
+  if (isNumber(kernelTime(c))) { facts.push(["in kernels", time(kernelTime(c)) + (isNumber(idleTime(c)) ? ", gaps " + time(idleTime(c)) : "")]); }
   if (isNumber(c.enqueue)) { facts.push(["host", time(c.enqueue) + " to enqueue one op"]); }
   facts.push(["cache", c.copies + " copies per replay" + (isNumber(c.footprint) ? ", " + figure(c.footprint, 2) + " × L2 touched" : "") + (c.cold ? ", cold proven" : "")]);
   if (c.clocks.length > 0) {

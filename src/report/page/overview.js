@@ -75,7 +75,8 @@ function problemList() {
   }
   if (groups.size === 0) { return []; }
   const bad = (list) => list.some((c) => c.status !== "ok");
-  const most = 3, lines = [...groups].sort((a, b) => bad(b[1]) - bad(a[1]) || b[1].length - a[1].length).slice(0, 12);
+  const most = median(cases.map((c) => shortName(c).length)) > 24 ? 2 : 3;
+  const lines = [...groups].sort((a, b) => bad(b[1]) - bad(a[1]) || b[1].length - a[1].length).slice(0, 12);
   return [el("h3", {}, "To know before quoting a figure"), el("ul", {class: "worst"}, lines.map(([text, list]) => el("li", {},
     el("span", {class: bad(list) ? "bad" : "warn"}, text + (list.length > 1 ? " (" + list.length + " cases)" : "")),
     el("span", {class: "num"}, list.slice(0, most).flatMap((c, i) => [i > 0 ? ", " : "", rowButton(c, shortName(c))]),

@@ -1,0 +1,39 @@
+// Tables of 16 in shared memory. Selecting bytes takes 15 integer instructions for 8 codes (frag.h); two codes that are
+// one register of a fragment are also one byte, so 256 registers, read by that byte, are all there is: 8 instructions
+// and 4 reads. Every lane has its own copy, so that reads never meet in a bank.
+#pragma once
+
+#include "formats/frag.h"
+
+namespace cudabk {
+
+// By all Warps warps of a block; waits for all of them.
+template <DType T, int Warps>
+void fill_frag_lookup() {
+  if constexpr (has_frag_lookup(T)) {
+    constexpr FragTable kTable = frag_table(T);
+    for (int byte = warp(); byte < 256; byte += Warps) {
+      const uint32_t codes = static_cast<uint32_t>(byte);
+      const uint32_t v = look_up_16(kTable, codes & 0x77, ((codes >> 1) & 0x44) | 0x10);
+      shared_memory<uint32_t>()[byte * kWarpSize + lane()] = byte_perm(v, kF16Magic, 0x5150);
+    }
+    block_sync();
+  }
+}
+
+// frag_fragment in blocks that have filled the table.
+template <DType T, int J>
+void lookup_fragment(const FragWords<frag_shape(T)>& w, uint32_t (&a)[4]) {
+  if constexpr (has_frag_lookup(T)) {
+    const uint8_t* table = shared_memory<uint8_t>();
+    const uint32_t x = w.low[J], place = static_cast<uint32_t>(lane()) * 4;
+    a[0] = *reinterpret_cast<const uint32_t*>(table + and_or(x << 7, 0x7f80, place));
+    a[2] = *reinterpret_cast<const uint32_t*>(table + and_or(x >> 1, 0x7f80, place));
+    a[1] = *reinterpret_cast<const uint32_t*>(table + and_or(x >> 9, 0x7f80, place));
+    a[3] = *reinterpret_cast<const uint32_t*>(table + and_or(x >> 17, 0x7f80, place));
+  } else {
+    frag_fragment<T, J>(w, a);
+  }
+}
+
+}  // namespace cudabk
