@@ -83,7 +83,8 @@ ggml_status init_tensor(ggml_backend_buffer_t buffer, ggml_tensor* t) {
     return GGML_STATUS_SUCCESS;
   }
   PackedWeights* known = forget_overlapping(own, *t, *leaf);
-  if (known == nullptr && t->op == GGML_OP_NONE && own.device.may_pack(*leaf)) {
+  const bool for_results = buffer->usage == GGML_BACKEND_BUFFER_USAGE_COMPUTE;  // placed anew for every graph
+  if (known == nullptr && t->op == GGML_OP_NONE && !for_results && own.device.may_pack(*leaf)) {
     auto& slot = own.weights[address(*t)];
     slot = std::make_unique<PackedWeights>(PackedWeights{*leaf, address(*t)});
     slot->root.name = t->name;
@@ -92,7 +93,7 @@ ggml_status init_tensor(ggml_backend_buffer_t buffer, ggml_tensor* t) {
   }
   t->extra = known;
   const int64_t bytes = byte_size(*leaf), tail = allocation_bytes(*leaf) - bytes;
-  if (tail > 0 && (known == nullptr || !known->packed) && buffer->usage != GGML_BACKEND_BUFFER_USAGE_COMPUTE) {
+  if (tail > 0 && (known == nullptr || !known->packed) && !for_results) {
     const Status filled = own.device.device().fill(address(*t) + bytes, 0, tail);
     report("init", filled);
     return filled.ok() ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;

@@ -96,8 +96,8 @@ struct GemmCall {
   DevicePtr a = nullptr, b = nullptr, c = nullptr;
   // ... or, when pointer_arrays is set, a, b, c address arrays of `batch` device pointers in device memory.
   bool pointer_arrays = false;
-  // 0: the library's own choice. From 1, for one product only: the number of a suggestion of cuBLASLt, best guess first;
-  // the last one where there are fewer, 0 where there is none. The emulated device has one algorithm.
+  // 0: the library's own choice. From 1, for one product only: the number of a suggestion of cuBLASLt, best guess
+  // first; the last one where there are fewer, 0 where there is none. The emulated device has one algorithm.
   int algo = 0;
 };
 
