@@ -191,7 +191,8 @@ GateVerdict decide_after(const Status& measured, Comparison comparison, const Ga
   return verdict;
 }
 
-GateVerdict measure_both(CliContext& context, const GateFlags& flags, const GateOptions& options, const fs::path& folder) {
+GateVerdict measure_both(CliContext& context, const GateFlags& flags, const GateOptions& options,
+                         const fs::path& folder) {
   const AbPlan plan = make_plan(context, flags, folder);
   bool cut_short = false;
   auto sets = measure_ab(plan, &cut_short);
