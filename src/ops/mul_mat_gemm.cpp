@@ -57,7 +57,8 @@ ConvertedRows narrow_activations(const Tensor& x, DType to, LowerContext& ctx, L
   const std::string entry = f16 ? fmt::format("narrow_rows<{}, {}>", type_text(to), narrow_runs(k))
                                 : fmt::format("narrow_pieces<{}>", type_text(to));
   KernelCall<ConvertArgs> call({"convert/narrow.h", entry}, {static_cast<uint32_t>(blocks)},
-                               {f16 ? kNarrowRowThreads : kNarrowPieceThreads}, f16 ? kNarrowRowThreads / 32 * 4 : 0);
+                               {static_cast<uint32_t>(f16 ? kNarrowRowThreads : kNarrowPieceThreads)},
+                               f16 ? kNarrowRowThreads / 32 * 4 : 0);
   set_activations(call, x, ctx);
   call.args.rows = rows;
   call.args.k_padded = static_cast<int32_t>(k);
