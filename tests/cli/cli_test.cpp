@@ -115,6 +115,9 @@ TEST(Cli, BadInputIsOneLineAndAStatus) {
       {{"list"}, 2, "needs what (ops, types"},
       {{"explain"}, 2, "ops: mul_mat (mulmat)"},
       {{"compare"}, 2, "needs paths ("},
+      {{"compare", "/dev/null"}, 2, "two results are compared"},
+      {{"explain", "mulmat", "--arch", "sm_91"}, 2, "unknown architecture 'sm_91'; valid: sm_75, "},
+      {{"kernels", "list", "--arch", "sm_91"}, 2, "unknown architecture 'sm_91'; valid: sm_75, "},
       {{"report"}, 2, "needs results ("},
       {{"list", "opps"}, 2, "ops, types"},
   };
