@@ -36,7 +36,11 @@ std::string gemm_text(const GemmWork& gemm) {
 class Explainer {
  public:
   Explainer(Device& device, const Profile& profile, const OpDef& op, const ExplainOptions& options)
-      : device_(device), profile_(profile), op_(op), options_(options) {}
+      : device_(device),
+        info_(options.pose_as ? *options.pose_as : device.info()),
+        profile_(profile),
+        op_(op),
+        options_(options) {}
 
   Result<Explanation> run(const CaseParams& params) {
     CUDABK_ASSIGN(const Tensor* t, op_.build(graph_, params));
@@ -44,11 +48,11 @@ class Explainer {
     plan_options.profile = &profile_;
     plan_options.fusion = options_.fusion;
     plan_options.disabled_rules = options_.no_fuse;
-    choose_layouts(graph_, device_.info(), plan_options);
-    CUDABK_ASSIGN(const Plan plan, make_plan(graph_, device_.info(), plan_options));
+    choose_layouts(graph_, info_, plan_options);
+    CUDABK_ASSIGN(const Plan plan, make_plan(graph_, info_, plan_options));
     e_.target = std::string(op_.name());
     e_.params = params;
-    e_.device = device_.info();
+    e_.device = info_;
     e_.profile_source = profile_.source;
     e_.profile_why = profile_.why;
     e_.profile_warnings = profile_.warnings;
@@ -76,7 +80,7 @@ class Explainer {
       if (leaf->layout == WeightLayout::kFrag) {
         layout.layout = "frag";
         layout.stored_bytes = allocation_bytes(*leaf);
-      } else if (const Support s = frag_can_hold(*leaf, device_.info()); !s) {
+      } else if (const Support s = frag_can_hold(*leaf, info_); !s) {
         layout.note = s.reason;
       } else {
         layout.note = fmt::format("the profile gives {} weights the raw layout", dtype_name(leaf->type));
@@ -103,7 +107,7 @@ class Explainer {
       c.rule = rule_text(rule);
       c.evidence = rule.evidence;
       c.code = rule.code;
-      if (options_.check_stale && !rule.code.empty() && record.problem.op == op_.name()) {
+      if (options_.check_stale && !options_.pose_as && !rule.code.empty() && record.problem.op == op_.name()) {
         const std::string now = rule_code(device_, op_, profile_, params.get("type"), rule);
         c.stale = !now.empty() && now != rule.code;
       }
@@ -129,7 +133,7 @@ class Explainer {
       for (const ConfigParam& p : family.params) {
         config[p.name] = p.fallback;
       }
-      const Support support = family.applicable(record.problem, config, device_.info());
+      const Support support = family.applicable(record.problem, config, info_);
       c.others.emplace_back(family.name, support ? "could run; no earlier rule names it" : support.reason);
     }
   }
@@ -154,7 +158,7 @@ class Explainer {
   }
 
   void add_report(const KernelKey& key, ExplainedLaunch& launch) {
-    if (!device_.info().emulated) {
+    if (!options_.pose_as && !device_.info().emulated) {
       Result<const Kernel*> kernel = device_.kernel(key);
       if (kernel.ok()) {
         launch.report = (*kernel)->report();
@@ -167,7 +171,7 @@ class Explainer {
       launch.report_note = "not compiled";
       return;
     }
-    Result<CompiledKernel> compiled = options_.compiler->compile(key, device_.info().arch);
+    Result<CompiledKernel> compiled = options_.compiler->compile(key, info_.arch);
     if (compiled.ok()) {
       launch.report = compiled->report;
     } else {
@@ -197,6 +201,7 @@ class Explainer {
   }
 
   Device& device_;
+  const DeviceInfo info_;  // what the plan is for
   const Profile& profile_;
   const OpDef& op_;
   const ExplainOptions& options_;

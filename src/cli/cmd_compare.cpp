@@ -16,8 +16,11 @@ struct CommandFlags {
 // A verdict file that a gate has written, shown again.
 Status show_file(CliContext& context, const CommandFlags& flags) {
   CUDABK_ASSIGN(const std::string text, read_file(flags.paths[0]));
-  CUDABK_ASSIGN(const GateVerdict verdict, parse_verdict(text, flags.paths[0]));
-  return show_verdict(context, flags.compare, verdict);
+  const Result<GateVerdict> verdict = parse_verdict(text, flags.paths[0]);
+  if (!verdict.ok()) {
+    return Error{verdict.error().kind, verdict.error().message + " (two results are compared; one verdict is shown)"};
+  }
+  return show_verdict(context, flags.compare, *verdict);
 }
 
 Status run_compare(CliContext& context, const CommandFlags& flags) {

@@ -9,8 +9,10 @@
 #include "bench/layer.h"
 #include "bench/suites.h"
 #include "cli/command.h"
+#include "core/file.h"
 #include "measure/limits.h"
 #include "tuning/explain.h"
+#include "tuning/family_set.h"
 
 namespace cudabk::cli {
 namespace {
@@ -67,6 +69,22 @@ Result<std::vector<CaseParams>> problems_of(const ExplainFlags& flags, const OpD
   return problems;
 }
 
+// A GPU that is not here: any one of `arch`, or the one that the profile given by name was made for.
+Result<DeviceInfo> absent_gpu(const std::string& arch, const std::string& profile_file) {
+  CUDABK_ASSIGN(DeviceInfo info, describe_architecture(arch));
+  info.name = fmt::format("any {} GPU", arch);
+  if (!profile_file.empty()) {
+    CUDABK_ASSIGN(const std::string text, read_file(profile_file));
+    CUDABK_ASSIGN(const Profile given, parse_profile(text, profile_file, family_set(), ParseMode::kStrict));
+    if (given.device.arch == arch && given.device.name != "*") {
+      info.name = given.device.name;
+      info.sm_count = given.device.sm_count;
+      info.l2_bytes = given.device.l2_bytes;
+    }
+  }
+  return info;
+}
+
 Result<Roofs> roofs_of(Device& device, bool no_measure) {
   if (device.info().emulated || no_measure) {
     return data_sheet_roofs(device.info().arch);
@@ -81,11 +99,20 @@ Status run(CliContext& context, const ExplainFlags& flags) {
     context.device_name = "host@" + flags.arch;
   }
   CUDABK_ASSIGN(Device * device, context.device());
-  CUDABK_ASSIGN(const Profile* profile, context.profile());
-  CUDABK_ASSIGN(const std::vector<CaseParams> problems, problems_of(flags, *op, device->info().emulated));
+  ExplainOptions options;
+  Profile absent_profile;
+  const Profile* profile = &absent_profile;
+  if (flags.arch.empty()) {
+    CUDABK_ASSIGN(profile, context.profile());
+  } else {
+    CUDABK_ASSIGN(options.pose_as, absent_gpu(flags.arch, context.profile_file));
+    CUDABK_ASSIGN(absent_profile,
+                  find_profile(*options.pose_as, context.profile_file, context.profile_dir, family_set()));
+  }
+  const bool emulated = !options.pose_as && device->info().emulated;
+  CUDABK_ASSIGN(const std::vector<CaseParams> problems, problems_of(flags, *op, emulated));
   const DeviceOptions& d = context.device_options;
   KernelCompiler compiler({d.cache_dir, d.cache_limit_bytes, d.toolkit_dir});
-  ExplainOptions options;
   CUDABK_ASSIGN(options.roofs, roofs_of(*device, flags.no_measure));
   options.fusion = !flags.no_fusion;
   options.no_fuse = {flags.no_fuse.begin(), flags.no_fuse.end()};
@@ -109,7 +136,8 @@ void add_explain_command(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<ExplainFlags>();
   CLI::App* command = app.add_subcommand("explain", "what would run for one problem or graph, and why");
   command->add_option("target", flags->target, "an op or layer; ops: " + op_names())->required();
-  command->add_option("--arch", flags->arch, "as on a GPU of this architecture (sm_90a), without one");
+  command->add_option("--arch", flags->arch,
+                      "as on a GPU of this architecture (sm_90a), or on the one that --profile is for");
   command->add_flag("--no-measure", flags->no_measure, "data-sheet limits instead of measured ones");
   command->add_flag("--no-compile", flags->no_compile, "leave out registers and the check for stale rules");
   command->add_flag("--no-fusion", flags->no_fusion, "without fusion");

@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "backend/fusion.h"
+#include "backend/layouts.h"
 #include "bench/shapes.h"
 #include "bench/suites.h"
 #include "bench/sweep.h"
@@ -57,26 +60,38 @@ Result<Listing> list_types(CliContext&) {
   return list;
 }
 
-// A problem that the family can run somewhere, to tell what this device refuses: the op's first test case per key.
+bool is_packed(const Graph& graph) {
+  return std::any_of(graph.tensors().begin(), graph.tensors().end(),
+                     [](const auto& t) { return t->layout == WeightLayout::kFrag; });
+}
+
+// Why this device runs no test case of the op with the family, in either layout of the weights; empty: it does. The
+// reason that most cases give, of packed ones where the device can pack.
 std::string reason_here(const OpDef& op, const Family& family, const DeviceInfo& device) {
   if (!family.applicable) {
     return "";
   }
   const Config config = complete_config(family);
-  std::string reason = "no case";
+  std::map<std::pair<bool, std::string>, int> reasons;  // packed, text -> cases
   for (const CaseParams& params : op.test_cases()) {
-    Graph graph;
-    const Result<Tensor*> t = op.build(graph, params);
-    if (!t.ok()) {
-      continue;
+    for (const WeightLayout layout : {WeightLayout::kRaw, WeightLayout::kFrag}) {
+      Graph graph;
+      const Result<Tensor*> t = op.build(graph, params);
+      if (!t.ok()) {
+        break;
+      }
+      set_layouts(graph, device, layout);
+      const Support support = family.applicable(op.problem(**t), config, device);
+      if (support) {
+        return "";
+      }
+      ++reasons[{is_packed(graph), support.reason}];
     }
-    const Support support = family.applicable(op.problem(**t), config, device);
-    if (support) {
-      return "";
-    }
-    reason = support.reason;
   }
-  return reason;
+  const auto rank = [](const auto& entry) { return std::pair(entry.first.first, entry.second); };
+  const auto best =
+      std::max_element(reasons.begin(), reasons.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  return best == reasons.end() ? "no case" : best->first.second;
 }
 
 Result<Listing> list_variants(CliContext& context) {

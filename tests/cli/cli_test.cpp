@@ -115,6 +115,9 @@ TEST(Cli, BadInputIsOneLineAndAStatus) {
       {{"list"}, 2, "needs what (ops, types"},
       {{"explain"}, 2, "ops: mul_mat (mulmat)"},
       {{"compare"}, 2, "needs paths ("},
+      {{"compare", "/dev/null"}, 2, "two results are compared"},
+      {{"explain", "mulmat", "--arch", "sm_91"}, 2, "unknown architecture 'sm_91'; valid: sm_75, "},
+      {{"kernels", "list", "--arch", "sm_91"}, 2, "unknown architecture 'sm_91'; valid: sm_75, "},
       {{"report"}, 2, "needs results ("},
       {{"list", "opps"}, 2, "ops, types"},
   };
@@ -356,6 +359,40 @@ TEST(Cli, BenchWarnsOnceOfAStaleRule) {
   std::vector<std::string> forced = words;
   forced.insert(forced.end(), {"--variant", "mmvq"});
   EXPECT_EQ(run_cudabk(forced).err, "");
+  std::filesystem::remove(file);
+}
+
+TEST(Cli, ListsVariantsOfBothLayouts) {
+  const ProcessResult r = run_cudabk({"list", "variants"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  for (const std::string family : {"frag_vector", "frag_wide", "mmvq"}) {
+    const size_t begin = r.out.find(" " + family + " ");
+    ASSERT_NE(begin, std::string::npos) << r.out;
+    const std::string line = r.out.substr(begin, r.out.find('\n', begin) - begin);
+    EXPECT_TRUE(line.ends_with(" yes")) << line;
+  }
+  EXPECT_NE(r.out.find("no: needs warp-group products of an sm_90a GPU"), std::string::npos) << r.out;
+}
+
+// What only a GPU can run is chosen for one that is not here; a profile of one card says which.
+TEST(Cli, ExplainsForAnAbsentGpu) {
+  const std::vector<std::string> words = {"explain", "mulmat", "--type", "q4_K",   "-m",     "4096",        "-k",
+                                          "14336",   "-n",     "16",     "--arch", "sm_90a", "--no-compile"};
+  const ProcessResult any = run_cudabk(words);
+  EXPECT_EQ(any.status, 0) << any.err;
+  EXPECT_NE(any.out.find("device    any sm_90a GPU"), std::string::npos) << any.out;
+  EXPECT_NE(any.out.find("variant   frag_tile "), std::string::npos) << any.out;
+  const std::string file = temporary("_absent.json");
+  const std::string profile = R"({"schema": "cudabk-profile/1", "made_by": {}, "constants": {}, "evidence": {},
+    "device": {"name": "Some Card", "arch": "sm_90a", "sm_count": 7, "l2_bytes": 1048576},
+    "tables": {"mul_mat": {"*": [{"use": "dequant_gemm"}]}}})";
+  ASSERT_TRUE(write_file_atomic(file, profile).ok());
+  std::vector<std::string> card = words;
+  card.insert(card.end(), {"--profile", file});
+  const ProcessResult one = run_cudabk(card);
+  EXPECT_EQ(one.status, 0) << one.err;
+  EXPECT_NE(one.out.find("device    Some Card (sm_90a, 7 SMs)"), std::string::npos) << one.out;
+  EXPECT_NE(one.out.find("variant   dequant_gemm"), std::string::npos) << one.out;
   std::filesystem::remove(file);
 }
 

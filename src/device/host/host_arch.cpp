@@ -28,8 +28,7 @@ Result<HostArch> find_host_arch(std::string_view arch) {
     known += known.empty() ? "" : ", ";
     known += entry.arch;
   }
-  return invalid(
-      fmt::format("the emulated device does not know the architecture '{}'; it can pose as {}", arch, known));
+  return invalid(fmt::format("unknown architecture '{}'; valid: {}", arch, known));
 }
 
 }  // namespace cudabk
