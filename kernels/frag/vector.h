@@ -67,7 +67,7 @@ void multiply_unit(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w,
 // Registers for the activations of the next unit too?
 template <FragShape S, int Cols>
 constexpr bool columns_come_ahead() {
-  return Cols == 1 || (Cols == 2 && S.group == 32 && S.low_bits + S.high_bits <= 5);
+  return Cols == 1 || (Cols == 2 && S.group == 32 && S.low_bits + S.high_bits <= (kArch >= 900 ? 5 : 4));
 }
 
 // grid: x = ceil(m / (16 * Strips)), y = ceil(n / Cols), z = batch (looped).

@@ -30,7 +30,7 @@ Result<std::unique_ptr<CublasLt>> CublasLt::open(std::string_view toolkit_dir) {
 
 CublasLt::~CublasLt() {
   for (auto& [kind, suggestions] : known_) {
-    free(suggestions);
+    release(suggestions);
   }
   if (handle_ != nullptr) {
     destroy_(handle_);
@@ -112,7 +112,7 @@ Status CublasLt::ask(const Kind& kind, Suggestions& s) const {
   return status;
 }
 
-void CublasLt::free(Suggestions& s) const {
+void CublasLt::release(Suggestions& s) const {
   for (cublasLtMatrixLayout_t layout : {s.a, s.b, s.c}) {
     if (layout != nullptr) {
       layout_destroy_(layout);
@@ -148,7 +148,7 @@ Status CublasLt::run(const GemmCall& call, cudaStream_t stream, const Memory& wo
   if (at == known_.end()) {
     Suggestions s;
     if (Status asked = ask(kind, s); !asked.ok()) {
-      free(s);
+      release(s);
       return asked;
     }
     at = known_.emplace(kind, std::move(s)).first;

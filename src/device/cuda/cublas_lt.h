@@ -48,7 +48,7 @@ class CublasLt {
   Status check(cublasStatus_t status, std::string_view what) const;
   Status describe(const Kind& kind, Suggestions& s) const;
   Status ask(const Kind& kind, Suggestions& s) const;
-  void free(Suggestions& s) const;
+  void release(Suggestions& s) const;
 
   DynamicLibrary library_;
   cublasLtHandle_t handle_ = nullptr;
