@@ -150,7 +150,7 @@ Status replay_strategy(CliContext& context, const ReplayFlags& flags, const Tune
       }
       context.show_progress(fmt::format("simulating {} with {} finalists", strategy, *top));
       CUDABK_ASSIGN(Simulation simulation, simulate(journal, flags, strategy, *top));
-      simulations.push_back(std::move(simulation));
+      simulations.push_back(simulation);
     }
   }
   context.show_progress("");
