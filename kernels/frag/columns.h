@@ -3,6 +3,8 @@
 #pragma once
 
 #include "frag/args.h"
+
+#include "common/f16_range.h"
 #include "platform/platform.h"
 
 namespace cudabk {
@@ -25,16 +27,6 @@ inline float warp_max(float v) {
     v = max_f(v, shuffle_xor(v, mask));
   }
   return v;
-}
-
-// A power of two s with largest * s in [2^14, 2^15); 1 for zero and for what is not finite.
-inline float column_factor(float largest) {
-  const uint32_t exponent = float_bits(largest) >> 23;
-  if (exponent == 0 || exponent == 255) {
-    return 1.0f;
-  }
-  const int wanted = 127 + 14 + 127 - static_cast<int>(exponent);
-  return bits_to_float(static_cast<uint32_t>(wanted > 253 ? 253 : wanted) << 23);
 }
 
 // One step of 32 of a column, by four lanes. col: in the tile; step: of the unit.
@@ -105,7 +97,7 @@ KERNEL(pack_units, kPackWarps* kWarpSize)(PackColumnsArgs a) {
       uint8_t* unit = place.tile + static_cast<int64_t>(number) * column_unit_bytes(Group, Cols);
       f32x2 pairs[4];
       load_unit<Vector>(place.row, number, a.k, pairs);
-      const float factor = column_factor(warp_max(largest_of(pairs)));
+      const float factor = f16_factor(warp_max(largest_of(pairs)));
       pack_step<Group, Cols>(a, unit, col % Cols, lane() / 4, lane() % 4, pairs, factor);
       if (lane() == 0) {
         reinterpret_cast<float*>(unit + column_scale_place(Group, Cols))[col % Cols] = divide(1.0f, factor);

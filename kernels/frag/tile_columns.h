@@ -77,7 +77,7 @@ KERNEL(pack_tiles, kPackTilesThreads)(PackTilesArgs a) {
       load_piece<Vector>(row, piece, a.k, v);
       largest = max_f(largest, largest_magnitude(v));
     }
-    const float factor = column_factor(block_largest(largest, shared_memory<float>()));
+    const float factor = f16_factor(block_largest(largest, shared_memory<float>()));
     if (thread_x() == 0) {
       a.scale[static_cast<int64_t>(batch) * a.n + col] = divide(1.0f, factor);
     }
