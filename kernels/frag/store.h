@@ -17,18 +17,6 @@ inline void store_frag_value(const FragArgs& a, int batch, int64_t row, int64_t 
   }
 }
 
-// The strip that a warp of a block of Strips strips works on: the warps of a strip are Strips apart. Strips past the
-// last are read as the last one, not stored.
-template <int Strips>
-int own_strip() {
-  return block_x() * Strips + warp() % Strips;
-}
-template <int Strips>
-int read_strip(const FragArgs& a) {
-  const int strips = (a.m + kFragRows - 1) / kFragRows;
-  return own_strip<Strips>() < strips ? own_strip<Strips>() : strips - 1;
-}
-
 // Where warps leave their sums for the first warp of their strip.
 template <DType T, class Slot>
 Slot* sum_slots() {
@@ -36,18 +24,18 @@ Slot* sum_slots() {
 }
 
 // sum: rows g and g + 8 of the strip, column Period::result_column(), spread over the lanes that hold it.
-template <DType T, int Cols, int Warps, int Strips>
+template <DType T, int Cols, int Warps>
 void finish_narrow(float (&sum)[2], const FragArgs& a, int batch) {
   constexpr FragShape S = frag_shape(T);
   using P = Period<S, Cols>;
-  auto* slots = sum_slots<T, f32x2>();  // [warp - Strips][lane]
-  if (warp() >= Strips) {
-    slots[(warp() - Strips) * kWarpSize + lane()] = {sum[0], sum[1]};
+  auto* slots = sum_slots<T, f32x2>();  // [warp - 1][lane]
+  if (warp() > 0) {
+    slots[(warp() - 1) * kWarpSize + lane()] = {sum[0], sum[1]};
   }
   block_sync();
-  if (warp() < Strips) {
+  if (warp() == 0) {
     for (int w = 1; w < Warps; ++w) {
-      const f32x2 v = slots[((w - 1) * Strips + warp()) * kWarpSize + lane()];
+      const f32x2 v = slots[(w - 1) * kWarpSize + lane()];
       sum[0] += v.x;
       sum[1] += v.y;
     }
@@ -57,7 +45,7 @@ void finish_narrow(float (&sum)[2], const FragArgs& a, int batch) {
       }
     }
     if (P::result_group() == 0) {
-      const int64_t row = static_cast<int64_t>(own_strip<Strips>()) * kFragRows + lane() / 4;
+      const int64_t row = static_cast<int64_t>(block_x()) * kFragRows + lane() / 4;
       for (int h = 0; h < 2; ++h) {
         store_frag_value(a, batch, row + 8 * h, static_cast<int64_t>(block_y()) * Cols + P::result_column(),
                          sum[h] * frag_row_factor(S, h));
@@ -67,24 +55,24 @@ void finish_narrow(float (&sum)[2], const FragArgs& a, int batch) {
   block_sync();  // the slots are used again
 }
 
-// sum: as the products leave it: rows g, g + 8 of the block's strip and columns 2t, 2t + 1.
-template <DType T, int Warps>
-void finish_wide(float (&sum)[4], const FragArgs& a, int batch) {
+// sum: as the products leave it, per column tile: rows g, g + 8 of the block's strip and columns 2t, 2t + 1.
+template <DType T, int Tiles, int Warps>
+void finish_wide(float (&sum)[Tiles][4], const FragArgs& a, int batch) {
   constexpr FragShape S = frag_shape(T);
-  auto* slots = sum_slots<T, f32x4>();
-  if (warp() > 0) {
-    slots[(warp() - 1) * kWarpSize + lane()] = {sum[0], sum[1], sum[2], sum[3]};
+  auto* slots = sum_slots<T, f32x4>();  // [warp - 1][tile][lane]
+  for (int c = 0; c < Tiles && warp() > 0; ++c) {
+    slots[((warp() - 1) * Tiles + c) * kWarpSize + lane()] = {sum[c][0], sum[c][1], sum[c][2], sum[c][3]};
   }
   block_sync();
-  if (warp() == 0) {
+  for (int c = 0; c < Tiles && warp() == 0; ++c) {
     for (int w = 1; w < Warps; ++w) {
-      const f32x4 v = slots[(w - 1) * kWarpSize + lane()];
-      sum[0] += v.x, sum[1] += v.y, sum[2] += v.z, sum[3] += v.w;
+      const f32x4 v = slots[((w - 1) * Tiles + c) * kWarpSize + lane()];
+      sum[c][0] += v.x, sum[c][1] += v.y, sum[c][2] += v.z, sum[c][3] += v.w;
     }
     const int64_t row = static_cast<int64_t>(block_x()) * kFragRows + lane() / 4;
+    const int64_t col = (static_cast<int64_t>(block_y()) * Tiles + c) * 8 + 2 * (lane() % 4);
     for (int i = 0; i < 4; ++i) {
-      store_frag_value(a, batch, row + 8 * (i / 2), static_cast<int64_t>(block_y()) * 8 + 2 * (lane() % 4) + i % 2,
-                       sum[i] * frag_row_factor(S, i / 2));
+      store_frag_value(a, batch, row + 8 * (i / 2), col + i % 2, sum[c][i] * frag_row_factor(S, i / 2));
     }
   }
   block_sync();  // the slots are used again

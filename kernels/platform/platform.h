@@ -40,6 +40,12 @@
 // not),
 //                 async_copy_4, async_copy_8; async_commit(); async_wait<N>() (at most N newest groups still in
 //                 flight). The emulator performs a copy at the wait that completes its group, not at issue.
+// Warp copies     WarpCopies<Stages>(void* shared_barriers): copies of a warp into a ring of slots, Stages * 8 bytes of
+//                 shared memory. Lanes for which asks() is true call expect(slot, bytes of this fill) and copy(slot,
+//                 void* shared, const void* global, bytes) (multiples of 16, as often as it takes). All lanes call
+//                 close() (a fill is complete; also when there was nothing to fill) and wait(slot, parity): the oldest
+//                 fill has come; parity is 0 for a slot's first fill, then alternates. From sm_90 one lane asks for
+//                 all of it (bulk copies).
 // Atomics         atomic_add(float*|uint32_t*|int32_t*, v) -> old value; memory_fence()
 // Launch overlap  wait_for_previous_kernel() before the first read of what earlier kernels wrote;
 //                 allow_next_kernel(). No-ops where the device has no programmatic dependent launch.

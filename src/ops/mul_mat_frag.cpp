@@ -40,18 +40,21 @@ BufferRef pack_columns(const Tensor& x, FragShape s, int cols, LowerContext& ctx
   return memory.ref;
 }
 
-Dim3 product_grid(const Product& p, int strips, int cols) {
-  return {static_cast<uint32_t>((frag_strips(p.m()) + strips - 1) / strips),
-          static_cast<uint32_t>((p.n() + cols - 1) / cols), grid_extent(p.batch())};
+// Blocks of a strip and `cols` columns each.
+Dim3 product_grid(const Product& p, int cols) {
+  return {static_cast<uint32_t>(frag_strips(p.m())), static_cast<uint32_t>((p.n() + cols - 1) / cols),
+          grid_extent(p.batch())};
 }
 
-// warps: of a block.
-Launches lower_frag(const Product& p, KernelKey key, Dim3 grid, int cols, int warps, int shared, LowerContext& ctx) {
+// tile_cols: columns that are packed together; cols, warps: of a block.
+Launches lower_frag(const Product& p, KernelKey key, int tile_cols, int cols, int warps, int shared,
+                    LowerContext& ctx) {
   Launches launches;
   const Tensor& w = p.weights;
   const std::string label = fmt::format("{} {}", p.choice.family, dtype_name(w.type));
-  const BufferRef x = pack_columns(p.x, frag_shape(w.type), cols, ctx, launches);
-  KernelCall<FragArgs> call(std::move(key), grid, {static_cast<uint32_t>(warps * 32)}, static_cast<uint32_t>(shared));
+  const BufferRef x = pack_columns(p.x, frag_shape(w.type), tile_cols, ctx, launches);
+  KernelCall<FragArgs> call(std::move(key), product_grid(p, cols), {static_cast<uint32_t>(warps * 32)},
+                            static_cast<uint32_t>(shared));
   set_frag_weights(call, p, *frag_view(w), ctx);  // the families apply to nothing else
   call.bind(call.args.x, x);
   call.bind(call.args.dst, ctx.data(p.dst));
@@ -64,18 +67,19 @@ Launches lower_frag(const Product& p, KernelKey key, Dim3 grid, int cols, int wa
 }  // namespace
 
 Launches lower_frag_vector(const Product& p, LowerContext& ctx) {
-  const int warps = p.choice.config.at("warps"), strips = p.choice.config.at("strips");
-  const int cols = p.n() <= 1 ? 1 : (p.n() <= 2 ? 2 : 4);
+  const int warps = p.choice.config.at("warps"), stages = p.choice.config.at("stages");
+  const int cols = frag_vector_columns(p.n());
   return lower_frag(
-      p, {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}>", type_text(p.weights.type), cols, warps, strips)},
-      product_grid(p, strips, cols), cols, warps * strips, frag_vector_shared_bytes(p.weights.type, warps, strips),
-      ctx);
+      p, {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}>", type_text(p.weights.type), cols, warps, stages)},
+      cols, cols, warps, frag_vector_shared_bytes(p.weights.type, cols, warps, stages), ctx);
 }
 
 Launches lower_frag_wide(const Product& p, LowerContext& ctx) {
-  const int warps = p.choice.config.at("warps"), blocks = p.choice.config.at("blocks");
-  return lower_frag(p, {"frag/wide.h", fmt::format("frag_wide<{}, {}, {}>", type_text(p.weights.type), warps, blocks)},
-                    product_grid(p, 1, 8), 8, warps, frag_wide_shared_bytes(p.weights.type, warps), ctx);
+  const int tiles = p.choice.config.at("tiles"), warps = p.choice.config.at("warps"),
+            stages = p.choice.config.at("stages");
+  return lower_frag(
+      p, {"frag/wide.h", fmt::format("frag_wide<{}, {}, {}, {}>", type_text(p.weights.type), tiles, warps, stages)}, 8,
+      8 * tiles, warps, frag_wide_shared_bytes(p.weights.type, tiles, warps, stages), ctx);
 }
 
 }  // namespace cudabk
