@@ -8,32 +8,35 @@
 
 namespace cudabk {
 
-// What a warp walks through: every unit of a strip whose number is the warp's modulo the block's warps.
+// What a warp walks through: every unit of the block's strips whose number is the warp's modulo the block's warps.
 struct UnitWalk {
-  const uint8_t* weights;        // the next unit to ask for
+  const uint8_t* weights;        // the next unit of the first strip to ask for
   const uint8_t* columns;        // the same of the first column tile
+  int64_t strip_bytes;           // from there to the next strip; 0: it is the last one
   int64_t tile_bytes;            // from there to the next column tile; 0: it is the last one
   int weight_step, column_step;  // from unit to unit of this warp, bytes
   int left;                      // units not asked for
 };
 
-// The block's strip, from column tile `tile` of `tiles` on.
-template <int Warps>
+// From column tile `tile` of `tiles` on.
+template <int Strips, int Warps>
 UnitWalk unit_walk(const FragArgs& a, int batch, int unit_bytes, int column_unit_bytes, int tiles, int tile) {
+  const int strip = block_x() * Strips, strips = (a.m + kFragRows - 1) / kFragRows;
   const int64_t tile_bytes = static_cast<int64_t>(a.units) * column_unit_bytes;
   return {a.weights + weight_offset(a.batch, batch, a.stride2, a.stride3) +
-              (static_cast<int64_t>(block_x()) * a.units + warp()) * unit_bytes,
+              (static_cast<int64_t>(strip) * a.units + warp()) * unit_bytes,
           a.x + (static_cast<int64_t>(batch) * tiles + tile) * tile_bytes + warp() * column_unit_bytes,
+          strip + 1 < strips ? static_cast<int64_t>(a.units) * unit_bytes : 0,
           tile + 1 < tiles ? tile_bytes : 0,
           Warps * unit_bytes,
           Warps * column_unit_bytes,
           (a.units - warp() + Warps - 1) / Warps};
 }
 
-// A slot: a unit of weights, then that unit of each of Tiles column tiles.
-template <int WeightBytes, int ColumnBytes, int Tiles, int Stages>
+// A slot: a unit of each of Strips strips (1 or 2) of weights, then that unit of each of Tiles column tiles (1 or 2).
+template <int WeightBytes, int ColumnBytes, int Strips, int Tiles, int Stages>
 class UnitRing {
-  static constexpr int kSlotBytes = WeightBytes + Tiles * ColumnBytes;
+  static constexpr int kSlotBytes = Strips * WeightBytes + Tiles * ColumnBytes;
 
  public:
   // memory: frag_ring_bytes of shared memory for the block's `warps`, at a multiple of 16: slots, then barriers.
@@ -89,11 +92,14 @@ class UnitRing {
   // The unit `ahead` units of this warp after the next one.
   void copy_weights(const UnitWalk& walk, int ahead, int slot) {
     copies_.expect(slot, kSlotBytes);
-    copies_.copy(slot, slots_ + slot * kSlotBytes, walk.weights + ahead * walk.weight_step, WeightBytes);
+    for (int strip = 0; strip < Strips; ++strip) {
+      copies_.copy(slot, slots_ + slot * kSlotBytes + strip * WeightBytes,
+                   walk.weights + ahead * walk.weight_step + strip * walk.strip_bytes, WeightBytes);
+    }
   }
   void copy_columns(const UnitWalk& walk, int ahead, int slot) {
     for (int tile = 0; tile < Tiles; ++tile) {
-      copies_.copy(slot, slots_ + slot * kSlotBytes + WeightBytes + tile * ColumnBytes,
+      copies_.copy(slot, slots_ + slot * kSlotBytes + Strips * WeightBytes + tile * ColumnBytes,
                    walk.columns + ahead * walk.column_step + tile * walk.tile_bytes, ColumnBytes);
     }
   }

@@ -1,6 +1,6 @@
-// Frag weights times 8 or 16 columns per block, the products' own width or twice that. A block computes one strip; its
-// warps take every Warps-th unit of k, each through its own ring (frag/ring.h). Any number of columns, 8 * Tiles at a
-// time.
+// Frag weights times 8 or 16 columns per block, the products' own width or twice that. A block computes Strips strips;
+// each of its warps takes every Warps-th unit of k of all of them, through its own ring (frag/ring.h), so that
+// activations are fetched once for the strips. Any number of columns, 8 * Tiles at a time.
 #pragma once
 
 #include "frag/multiply.h"
@@ -22,71 +22,82 @@ void load_column_step(const uint8_t* unit, int step, ColumnStep<S>& x) {
   x.set(reinterpret_cast<const u32x4*>(unit + step * column_step_bytes(8))[lane()], starts);
 }
 
-// Step Step of tile Tile of a unit, times all column tiles.
-template <DType T, int Tiles, int Tile, int Step>
-void multiply_wide_step(float (&sum)[Tiles][4], const FragTile<frag_shape(T)>& tile, const FragRows& rows,
-                        const uint8_t* columns) {
+// Step Step of tile Tile of a unit, times all column tiles. sum: [strip][column tile][4].
+template <DType T, int Tiles, int Strips, int Tile, int Step>
+void multiply_wide_step(float (&sum)[Strips][Tiles][4], const FragTile<frag_shape(T)> (&tile)[Strips],
+                        const FragRows (&rows)[Strips], const uint8_t* columns) {
   constexpr FragShape S = frag_shape(T);
-  FragStep<T, Step> step;
-  step.decode(tile, rows);
+  FragStep<T, Step> step[Strips];
+  for (int strip = 0; strip < Strips; ++strip) {
+    step[strip].decode(tile[strip], rows[strip]);
+  }
   for (int c = 0; c < Tiles; ++c) {
     ColumnStep<S> x;
     load_column_step<S>(columns + c * column_unit_bytes(S.group, 8), 2 * Tile + Step, x);
-    multiply_step<T, Step>(sum[c], step, x);
-  }
-}
-
-// Tile Tile of the unit in `weights`, and those after it.
-template <DType T, int Tiles, int Tile = 0>
-void multiply_wide_tiles(float (&sum)[Tiles][4], const uint8_t* weights, const FragRows& rows, const uint8_t* columns) {
-  if constexpr (Tile < 4) {
-    FragTile<frag_shape(T)> tile;
-    tile.template load<FragMemory::kShared>(weights, Tile);
-    multiply_wide_step<T, Tiles, Tile, 0>(sum, tile, rows, columns);
-    multiply_wide_step<T, Tiles, Tile, 1>(sum, tile, rows, columns);
-    multiply_wide_tiles<T, Tiles, Tile + 1>(sum, weights, rows, columns);
-  }
-}
-
-template <DType T, int Tiles>
-void multiply_wide_unit(float (&sum)[Tiles][4], const uint8_t* weights, const uint8_t* columns) {
-  constexpr FragShape S = frag_shape(T);
-  const FragRows rows = frag_rows<S>(load_row_words<S, FragMemory::kShared>(weights, lane() / 4),
-                                     load_row_words<S, FragMemory::kShared>(weights, lane() / 4 + 8));
-  float part[Tiles][4] = {};
-  multiply_wide_tiles<T, Tiles>(part, weights, rows, columns);
-  for (int c = 0; c < Tiles; ++c) {
-    const uint8_t* unit = columns + c * column_unit_bytes(S.group, 8);
-    const f32x2 scale = reinterpret_cast<const f32x2*>(unit + column_scale_place(S.group, 8))[lane() % 4];
-    for (int i = 0; i < 4; ++i) {
-      sum[c][i] = fma_f(i % 2 == 0 ? scale.x : scale.y, part[c][i], sum[c][i]);
+    for (int strip = 0; strip < Strips; ++strip) {
+      multiply_step<T, Step>(sum[strip][c], step[strip], x);
     }
   }
 }
 
-// grid: x = ceil(m / 16), y = ceil(n / (8 * Tiles)), z = batch (looped).
-template <DType T, int Tiles, int Warps, int Stages>
-KERNEL_MIN_BLOCKS(frag_wide, Warps* kWarpSize, 2)(FragArgs a) {
+// Tile Tile of the units in `weights`, and those after it.
+template <DType T, int Tiles, int Strips, int Tile = 0>
+void multiply_wide_tiles(float (&sum)[Strips][Tiles][4], const uint8_t* weights, const FragRows (&rows)[Strips],
+                         const uint8_t* columns) {
+  constexpr FragShape S = frag_shape(T);
+  if constexpr (Tile < 4) {
+    FragTile<S> tile[Strips];
+    for (int strip = 0; strip < Strips; ++strip) {
+      tile[strip].template load<FragMemory::kShared>(weights + strip * S.unit_bytes(), Tile);
+    }
+    multiply_wide_step<T, Tiles, Strips, Tile, 0>(sum, tile, rows, columns);
+    multiply_wide_step<T, Tiles, Strips, Tile, 1>(sum, tile, rows, columns);
+    multiply_wide_tiles<T, Tiles, Strips, Tile + 1>(sum, weights, rows, columns);
+  }
+}
+
+template <DType T, int Tiles, int Strips>
+void multiply_wide_unit(float (&sum)[Strips][Tiles][4], const uint8_t* weights, const uint8_t* columns) {
+  constexpr FragShape S = frag_shape(T);
+  FragRows rows[Strips];
+  for (int strip = 0; strip < Strips; ++strip) {
+    rows[strip] = shared_frag_rows<S>(weights + strip * S.unit_bytes());
+  }
+  float part[Strips][Tiles][4] = {};
+  multiply_wide_tiles<T, Tiles, Strips>(part, weights, rows, columns);
+  for (int c = 0; c < Tiles; ++c) {
+    const uint8_t* unit = columns + c * column_unit_bytes(S.group, 8);
+    const f32x2 scale = reinterpret_cast<const f32x2*>(unit + column_scale_place(S.group, 8))[lane() % 4];
+    for (int i = 0; i < 4 * Strips; ++i) {
+      float& to = sum[i / 4][c][i % 4];
+      to = fma_f(i % 2 == 0 ? scale.x : scale.y, part[i / 4][c][i % 4], to);
+    }
+  }
+}
+
+// grid: x = ceil(m / (16 * Strips)), y = ceil(n / (8 * Tiles)), z = batch (looped). Two strips of an SM at a time.
+template <DType T, int Tiles, int Strips, int Warps, int Stages>
+KERNEL_MIN_BLOCKS(frag_wide, Warps* kWarpSize, 2 / Strips)(FragArgs a) {
   constexpr FragShape S = frag_shape(T);
   constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group, 8);
-  UnitRing<kUnit, kColumnUnit, Tiles, Stages> ring(shared_memory<uint8_t>() + frag_wide_rings_place(T, Tiles, Warps),
-                                                   Warps);
+  UnitRing<kUnit, kColumnUnit, Strips, Tiles, Stages> ring(
+      shared_memory<uint8_t>() + frag_wide_rings_place(T, Tiles, Strips, Warps), Warps);
   for (int batch = block_z(); batch < a.batch.batch; batch += grid_z()) {
     const int tiles = (a.n + 7) / 8;
-    UnitWalk walk = unit_walk<Warps>(a, batch, kUnit, kColumnUnit, tiles, block_y() * Tiles);
+    UnitWalk walk = unit_walk<Strips, Warps>(a, batch, kUnit, kColumnUnit, tiles, block_y() * Tiles);
     int left = walk.left;
     ring.begin_weights(walk);
     fill_frag_lookup<T, Warps>();
     allow_next_kernel();
     wait_for_previous_kernel();  // weights are constant: their copies may overlap the kernel before this one
     ring.begin(walk);
-    float sum[Tiles][4] = {};
+    float sum[Strips][Tiles][4] = {};
     for (; left > 0; --left) {
       const uint8_t* slot = ring.wait();
-      multiply_wide_unit<T, Tiles>(sum, slot, slot + kUnit);
+      multiply_wide_unit<T, Tiles, Strips>(sum, slot, slot + Strips * kUnit);
       ring.next(walk);
     }
-    finish_wide<T, Tiles, Warps>(sum, a, batch);
+    finish_wide<T, Tiles, Strips, Warps>(sum, a, batch);
   }
 }
 

@@ -93,7 +93,11 @@ Support mmsf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   return shared <= d.max_shared_bytes ? Support{} : Support::no(fmt::format("needs {} bytes of shared memory", shared));
 }
 
-Support fits_shared(int shared, const DeviceInfo& d) {
+// Registers of at most `warps_of_sm` warps suffice; c: strips of a block, two at a time on an SM.
+Support frag_block_can_run(const Config& c, int warps_of_sm, int shared, const DeviceInfo& d) {
+  if (c.at("warps") * (2 / c.at("strips")) > warps_of_sm) {
+    return Support::no(fmt::format("registers suffice for {} warps of an SM", warps_of_sm));
+  }
   return shared <= d.max_shared_bytes
              ? Support{}
              : Support::no(fmt::format("needs {} bytes of shared memory, the device has {}", shared, d.max_shared_bytes));
@@ -106,11 +110,9 @@ Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo&
   if (p.dim("n") > 4) {
     return Support::no(fmt::format("up to 4 columns, the problem has {}", p.dim("n")));
   }
-  if (p.dim("n") > 2 && c.at("warps") > 8) {
-    return Support::no("more than 2 columns need the registers of at most 8 warps");
-  }
-  const int cols = frag_vector_columns(p.dim("n"));
-  return fits_shared(frag_vector_shared_bytes(weight_type(p), cols, c.at("warps"), c.at("stages")), d);
+  const int shared = frag_vector_shared_bytes(weight_type(p), frag_vector_columns(p.dim("n")), c.at("strips"),
+                                              c.at("warps"), c.at("stages"));
+  return frag_block_can_run(c, 16, shared, d);
 }
 Support frag_wide_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (const Support s = frag_layout(p); !s) {
@@ -119,10 +121,9 @@ Support frag_wide_can_run(const Problem& p, const Config& c, const DeviceInfo& d
   if (p.dim("n") > 8 * kMaxGridYZ) {
     return Support::no("more columns than a grid has");
   }
-  if (c.at("tiles") > 1 && c.at("warps") > 6) {
-    return Support::no("16 columns need the registers of at most 6 warps");
-  }
-  return fits_shared(frag_wide_shared_bytes(weight_type(p), c.at("tiles"), c.at("warps"), c.at("stages")), d);
+  const int shared =
+      frag_wide_shared_bytes(weight_type(p), c.at("tiles"), c.at("strips"), c.at("warps"), c.at("stages"));
+  return frag_block_can_run(c, c.at("tiles") == 1 ? 16 : 12, shared, d);
 }
 
 Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
@@ -152,9 +153,10 @@ Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&)
 const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmsfParams = {{"warps", {8, 16}, 8}, {"chunks", {2, 4, 8}, 2}, {"blocks", {1, 2}, 1}};
-const std::vector<ConfigParam> kFragVectorParams = {{"warps", {4, 6, 8, 12}, 8}, {"stages", {1, 2, 3, 4}, 2}};
+const std::vector<ConfigParam> kFragVectorParams = {
+    {"strips", {1, 2}, 1}, {"warps", {4, 8, 12, 14, 16}, 8}, {"stages", {1, 2, 3}, 2}};
 const std::vector<ConfigParam> kFragWideParams = {
-    {"tiles", {1, 2}, 1}, {"warps", {4, 6, 8}, 4}, {"stages", {1, 2, 3}, 2}};
+    {"tiles", {1, 2}, 1}, {"strips", {1, 2}, 1}, {"warps", {4, 6, 8, 12, 14, 16}, 6}, {"stages", {1, 2, 3}, 2}};
 const std::vector<ConfigParam> kFragTileParams = {
     {"cols", {16, 32, 64, 128}, 64}, {"groups", {2, 4}, 2}, {"split", {1, 2, 4, 8}, 4}};
 // 0: the library's own choice; else the number of a suggestion of cuBLASLt.

@@ -40,21 +40,27 @@ BufferRef pack_columns(const Tensor& x, FragShape s, int cols, LowerContext& ctx
   return memory.ref;
 }
 
-// Blocks of a strip and `cols` columns each.
-Dim3 product_grid(const Product& p, int cols) {
-  return {static_cast<uint32_t>(frag_strips(p.m())), static_cast<uint32_t>((p.n() + cols - 1) / cols),
-          grid_extent(p.batch())};
+// What a product's blocks are: columns that are packed together, columns and strips of a block, warps, shared memory.
+struct FragBlock {
+  int tile_cols, cols, strips, warps, shared;
+};
+
+// Two strips of an SM at a time, not more: the next kernel, which may start early, would fill some SMs with its blocks
+// and leave others without.
+uint32_t shared_of_block(const FragBlock& b, const DeviceInfo& d) {
+  const int blocks = 2 / b.strips, more_do_not_fit = d.max_shared_bytes / (blocks + 1) + 16;
+  return static_cast<uint32_t>(std::max(b.shared, more_do_not_fit));
 }
 
-// tile_cols: columns that are packed together; cols, warps: of a block.
-Launches lower_frag(const Product& p, KernelKey key, int tile_cols, int cols, int warps, int shared,
-                    LowerContext& ctx) {
+Launches lower_frag(const Product& p, KernelKey key, const FragBlock& block, LowerContext& ctx) {
   Launches launches;
   const Tensor& w = p.weights;
   const std::string label = fmt::format("{} {}", p.choice.family, dtype_name(w.type));
-  const BufferRef x = pack_columns(p.x, frag_shape(w.type), tile_cols, ctx, launches);
-  KernelCall<FragArgs> call(std::move(key), product_grid(p, cols), {static_cast<uint32_t>(warps * 32)},
-                            static_cast<uint32_t>(shared));
+  const BufferRef x = pack_columns(p.x, frag_shape(w.type), block.tile_cols, ctx, launches);
+  const Dim3 grid = {static_cast<uint32_t>((frag_strips(p.m()) + block.strips - 1) / block.strips),
+                     static_cast<uint32_t>((p.n() + block.cols - 1) / block.cols), grid_extent(p.batch())};
+  KernelCall<FragArgs> call(std::move(key), grid, {static_cast<uint32_t>(block.warps * 32)},
+                            shared_of_block(block, ctx.device()));
   set_frag_weights(call, p, *frag_view(w), ctx);  // the families apply to nothing else
   call.bind(call.args.x, x);
   call.bind(call.args.dst, ctx.data(p.dst));
@@ -67,19 +73,22 @@ Launches lower_frag(const Product& p, KernelKey key, int tile_cols, int cols, in
 }  // namespace
 
 Launches lower_frag_vector(const Product& p, LowerContext& ctx) {
-  const int warps = p.choice.config.at("warps"), stages = p.choice.config.at("stages");
-  const int cols = frag_vector_columns(p.n());
+  const Config& c = p.choice.config;
+  const DType type = p.weights.type;
+  const int strips = c.at("strips"), warps = c.at("warps"), stages = c.at("stages"), cols = frag_vector_columns(p.n());
   return lower_frag(
-      p, {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}>", type_text(p.weights.type), cols, warps, stages)},
-      cols, cols, warps, frag_vector_shared_bytes(p.weights.type, cols, warps, stages), ctx);
+      p,
+      {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}, {}>", type_text(type), cols, strips, warps, stages)},
+      {cols, cols, strips, warps, frag_vector_shared_bytes(type, cols, strips, warps, stages)}, ctx);
 }
 
 Launches lower_frag_wide(const Product& p, LowerContext& ctx) {
-  const int tiles = p.choice.config.at("tiles"), warps = p.choice.config.at("warps"),
-            stages = p.choice.config.at("stages");
+  const Config& c = p.choice.config;
+  const DType type = p.weights.type;
+  const int tiles = c.at("tiles"), strips = c.at("strips"), warps = c.at("warps"), stages = c.at("stages");
   return lower_frag(
-      p, {"frag/wide.h", fmt::format("frag_wide<{}, {}, {}, {}>", type_text(p.weights.type), tiles, warps, stages)}, 8,
-      8 * tiles, warps, frag_wide_shared_bytes(p.weights.type, tiles, warps, stages), ctx);
+      p, {"frag/wide.h", fmt::format("frag_wide<{}, {}, {}, {}, {}>", type_text(type), tiles, strips, warps, stages)},
+      {8, 8 * tiles, strips, warps, frag_wide_shared_bytes(type, tiles, strips, warps, stages)}, ctx);
 }
 
 }  // namespace cudabk

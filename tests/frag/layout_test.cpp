@@ -285,6 +285,9 @@ class FragProduct : public FragLayout {
     }
     return error / norm;
   }
+  bool compiled_for_two_strips() const {
+    return GetParam() == DType::q4_K || GetParam() == DType::q6_K || GetParam() == DType::iq4_xs;
+  }
   std::string kernel(const std::string& name, const std::string& rest) const {
     return name + "<DType::" + std::string(dtype_name(GetParam())) + ", " + rest + ">";
   }
@@ -294,8 +297,8 @@ constexpr double kBound = 1e-6;
 
 TEST_P(FragProduct, OneTwoAndFourColumns) {
   for (const int cols : {1, 2, 4}) {
-    const std::string entry = kernel("frag_vector", std::to_string(cols) + ", 8, 2");
-    const int shared = frag_vector_shared_bytes(GetParam(), cols, 8, 2);
+    const std::string entry = kernel("frag_vector", std::to_string(cols) + ", 1, 8, 2");
+    const int shared = frag_vector_shared_bytes(GetParam(), cols, 1, 8, 2);
     const Matrix w = random_weights(16, 256, kLayoutSeed);
     EXPECT_LT(error_of(w, cols, "frag/vector.h", entry, 16, cols, 8, shared), kBound) << cols << " columns, one unit";
     const Matrix large = random_weights(33, 256 * 35, kLayoutSeed);  // each warp's ring goes around
@@ -304,35 +307,48 @@ TEST_P(FragProduct, OneTwoAndFourColumns) {
 }
 
 TEST_P(FragProduct, EightColumnsAndMore) {
-  const std::string entry = kernel("frag_wide", "1, 4, 2");
-  const int shared = frag_wide_shared_bytes(GetParam(), 1, 4, 2);
+  const std::string entry = kernel("frag_wide", "1, 1, 6, 2");
+  const int shared = frag_wide_shared_bytes(GetParam(), 1, 1, 6, 2);
   for (const int64_t n : {8, 3, 17}) {
     const double one =
-        error_of(random_weights(16, 256, kLayoutSeed), n, "frag/wide.h", entry, 16, 8, 4, shared);
+        error_of(random_weights(16, 256, kLayoutSeed), n, "frag/wide.h", entry, 16, 8, 6, shared);
     EXPECT_LT(one, kBound) << n << " columns, one unit";
   }
-  const double many = error_of(random_weights(33, 256 * 19, kLayoutSeed), 9, "frag/wide.h", entry, 16, 8, 4, shared);
+  const double many = error_of(random_weights(33, 256 * 19, kLayoutSeed), 9, "frag/wide.h", entry, 16, 8, 6, shared);
   EXPECT_LT(many, kBound) << "19 units";
 }
 
 TEST_P(FragProduct, ColumnsOfAnySize) {
   for (const float scale : {1e-30F, 1e6F, 1e30F}) {
     const double error = error_of(random_weights(16, 512, kLayoutSeed), 8, "frag/wide.h",
-                                  kernel("frag_wide", "1, 4, 2"), 16, 8, 4,
-                                  frag_wide_shared_bytes(GetParam(), 1, 4, 2), scale);
+                                  kernel("frag_wide", "1, 1, 6, 2"), 16, 8, 6,
+                                  frag_wide_shared_bytes(GetParam(), 1, 1, 6, 2), scale);
     EXPECT_LT(error, kBound) << "activations of " << scale;
   }
 }
 
-// Two column tiles per block; the last block of an odd number of tiles has only one.
+// Two strips per block; the last block of an odd number of strips has only one.
+TEST_P(FragProduct, TwoStripsPerBlock) {
+  if (!compiled_for_two_strips()) {
+    GTEST_SKIP() << "compiled for the emulated device for one type of each kind";
+  }
+  for (const int cols : {1, 4}) {
+    const double error = error_of(random_weights(33, 256 * 35, kLayoutSeed), cols, "frag/vector.h",
+                                  kernel("frag_vector", std::to_string(cols) + ", 2, 14, 1"), 32, cols, 14,
+                                  frag_vector_shared_bytes(GetParam(), cols, 2, 14, 1));
+    EXPECT_LT(error, kBound) << cols << " columns";
+  }
+}
+
+// Two strips and two column tiles per block; the last block of an odd number of tiles has only one.
 TEST_P(FragProduct, SixteenColumnsPerBlock) {
-  if (GetParam() != DType::q4_K && GetParam() != DType::q6_K && GetParam() != DType::iq4_xs) {
+  if (!compiled_for_two_strips()) {
     GTEST_SKIP() << "compiled for the emulated device for one type of each kind";
   }
   for (const int64_t n : {16, 9, 24}) {
-    const double error = error_of(random_weights(33, 256 * 19, kLayoutSeed), n, "frag/wide.h",
-                                  kernel("frag_wide", "2, 6, 2"), 16, 16, 6,
-                                  frag_wide_shared_bytes(GetParam(), 2, 6, 2));
+    const double error =
+        error_of(random_weights(33, 256 * 19, kLayoutSeed), n, "frag/wide.h", kernel("frag_wide", "2, 2, 4, 2"), 32,
+                 16, 4, frag_wide_shared_bytes(GetParam(), 2, 2, 4, 2));
     EXPECT_LT(error, kBound) << n << " columns";
   }
 }
