@@ -65,19 +65,22 @@ constexpr int kRepackThreads = 128;  // of a block, one warp per tile
 constexpr int frag_tile_row_bytes(int bytes) { return 64 * bytes + 16; }
 constexpr int dequantize_frag_shared_bytes(int bytes) { return 4 * kFragRows * frag_tile_row_bytes(bytes); }
 
-// Columns that frag_vector packs and computes together, for n of 1 to 4.
-constexpr int frag_vector_columns(int64_t n) { return n <= 1 ? 1 : (n <= 2 ? 2 : 4); }
+// Columns that are packed and computed together, for n of 1 to 4.
+constexpr int frag_narrow_columns(int64_t n) { return n <= 1 ? 1 : (n <= 2 ? 2 : 4); }
 
-// Shared memory, bytes: of a ring of slots per warp (frag/ring.h); of blocks that compute `strips` strips and some
-// columns: a table, the sums of warps, the rings.
-constexpr int frag_ring_bytes(int slot_bytes, int warps, int stages) { return warps * stages * (slot_bytes + 8); }
-constexpr int frag_vector_rings_place(DType type, int strips, int warps) {
+// Shared memory of blocks that compute `strips` strips and up to 8 columns, bytes: a table, the sums of all warps, then
+// their rings (frag/ring.h). warps: of a strip for frag_vector, else of the block.
+constexpr int frag_narrow_rings_place(DType type, int strips, int warps) {
   return frag_lookup_bytes(type) + warps * strips * 32 * 8;
 }
-constexpr int frag_vector_shared_bytes(DType type, int cols, int strips, int warps, int stages) {
+constexpr int frag_vector_shared_bytes(DType type, int warps, int strips) {
+  return frag_narrow_rings_place(type, strips, warps);
+}
+constexpr int frag_rings_bytes(int slot_bytes, int warps, int stages) { return warps * stages * (slot_bytes + 8); }
+constexpr int frag_ring_shared_bytes(DType type, int cols, int strips, int warps, int stages) {
   const FragShape s = frag_shape(type);
-  return frag_vector_rings_place(type, strips, warps) +
-         frag_ring_bytes(strips * s.unit_bytes() + column_unit_bytes(s.group, cols), warps, stages);
+  return frag_narrow_rings_place(type, strips, warps) +
+         frag_rings_bytes(strips * s.unit_bytes() + column_unit_bytes(s.group, cols), warps, stages);
 }
 constexpr int frag_wide_rings_place(DType type, int tiles, int strips, int warps) {
   return frag_lookup_bytes(type) + warps * strips * tiles * 32 * 16;
@@ -85,7 +88,7 @@ constexpr int frag_wide_rings_place(DType type, int tiles, int strips, int warps
 constexpr int frag_wide_shared_bytes(DType type, int tiles, int strips, int warps, int stages) {
   const FragShape s = frag_shape(type);
   return frag_wide_rings_place(type, tiles, strips, warps) +
-         frag_ring_bytes(strips * s.unit_bytes() + tiles * column_unit_bytes(s.group, 8), warps, stages);
+         frag_rings_bytes(strips * s.unit_bytes() + tiles * column_unit_bytes(s.group, 8), warps, stages);
 }
 
 }  // namespace cudabk

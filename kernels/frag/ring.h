@@ -39,7 +39,7 @@ class UnitRing {
   static constexpr int kSlotBytes = Strips * WeightBytes + Tiles * ColumnBytes;
 
  public:
-  // memory: frag_ring_bytes of shared memory for the block's `warps`, at a multiple of 16: slots, then barriers.
+  // memory: frag_rings_bytes of shared memory for the block's `warps`, at a multiple of 16: slots, then barriers.
   UnitRing(uint8_t* memory, int warps)
       : slots_(memory + warp() * Stages * kSlotBytes), copies_(memory + (warps * kSlotBytes + warp() * 8) * Stages) {}
 
@@ -92,12 +92,14 @@ class UnitRing {
   // The unit `ahead` units of this warp after the next one.
   void copy_weights(const UnitWalk& walk, int ahead, int slot) {
     copies_.expect(slot, kSlotBytes);
+#pragma unroll
     for (int strip = 0; strip < Strips; ++strip) {
       copies_.copy(slot, slots_ + slot * kSlotBytes + strip * WeightBytes,
                    walk.weights + ahead * walk.weight_step + strip * walk.strip_bytes, WeightBytes);
     }
   }
   void copy_columns(const UnitWalk& walk, int ahead, int slot) {
+#pragma unroll
     for (int tile = 0; tile < Tiles; ++tile) {
       copies_.copy(slot, slots_ + slot * kSlotBytes + Strips * WeightBytes + tile * ColumnBytes,
                    walk.columns + ahead * walk.column_step + tile * walk.tile_bytes, ColumnBytes);

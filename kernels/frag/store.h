@@ -23,15 +23,17 @@ Slot* sum_slots() {
   return reinterpret_cast<Slot*>(shared_memory<uint8_t>() + frag_lookup_bytes(T));
 }
 
-// sum: per strip of the block: rows g and g + 8, column Period::result_column(), spread over the lanes that hold it.
+// A warp's part of a strip: rows g and g + 8, column Period::result_column(), spread over the lanes that hold it.
+template <DType T, int Strips>
+void leave_narrow(const float (&sum)[2], int warp_of_strip, int strip) {
+  sum_slots<T, f32x2>()[(warp_of_strip * Strips + strip) * kWarpSize + lane()] = {sum[0], sum[1]};
+}
+// Adds what the Warps warps of each strip have left, and stores it.
 template <DType T, int Cols, int Strips, int Warps>
-void finish_narrow(float (&sum)[Strips][2], const FragArgs& a, int batch) {
+void finish_narrow(const FragArgs& a, int batch) {
   constexpr FragShape S = frag_shape(T);
   using P = Period<S, Cols>;
-  auto* slots = sum_slots<T, f32x2>();  // [warp][strip][lane]
-  for (int strip = 0; strip < Strips; ++strip) {
-    slots[(warp() * Strips + strip) * kWarpSize + lane()] = {sum[strip][0], sum[strip][1]};
-  }
+  const auto* slots = sum_slots<T, f32x2>();
   block_sync();
   if (warp() < Strips) {
     float total[2] = {0, 0};

@@ -1,80 +1,189 @@
-// Frag weights times 1, 2 or 4 columns. A block computes Strips strips; each of its warps takes every Warps-th unit of
-// k of all of them, through its own ring (frag/ring.h), so that activations are fetched once for the strips. The warps
-// are added at the end.
+// Frag weights times 1 or 2 columns. A block computes Strips strips; the Warps warps of a strip take every Warps-th
+// unit of k, read it straight into registers one unit ahead, and are added at the end. Activations come from global
+// memory; warps of different strips read the same ones at the same time, the second from L1.
 #pragma once
 
 #include "frag/narrow.h"
-#include "frag/ring.h"
 #include "frag/store.h"
 #include "mmvq/vector.h"
 
 namespace cudabk {
 
-// Period Index of the units in `weights`, and those after it. sum: [strip][row half].
-template <DType T, int Cols, int Strips, int Index = 0>
-void multiply_periods(float (&sum)[Strips][2], const uint8_t* weights, const uint8_t* columns,
-                      const FragRows (&rows)[Strips], PeriodColumns<frag_shape(T), Cols>& x) {
-  constexpr FragShape S = frag_shape(T);
+// A unit of weights in a lane's registers.
+template <FragShape S, int Cols>
+struct NarrowUnit {
   using P = Period<S, Cols>;
-  if constexpr (Index < P::kCount) {
-    x.load(columns, Index);
-    const f32x4 starts = period_starts<S, Cols>(columns, Index);
+  FragWords<S> tiles[4];
+  u32x2 entries[P::kCount][2];
+  uint32_t rows[2];
+
+  void load(const uint8_t* unit) {
+    constexpr FragMemory kMemory = FragMemory::kConstant;
 #pragma unroll
-    for (int strip = 0; strip < Strips; ++strip) {
-      const uint8_t* unit = weights + strip * S.unit_bytes();
-      u32x2 entries[2];
-      for (int h = 0; h < 2; ++h) {
-        entries[h] = load_pair_words<S, FragMemory::kShared>(unit, (Index * P::kGroups + P::result_group()) / 2,
-                                                             lane() / 4 + 8 * h);
-      }
-      multiply_period<T, Cols, Index>(sum[strip], unit, entries, rows[strip], x, starts);
+    for (int i = 0; i < 4; ++i) {
+      tiles[i] = load_frag_words<S, kMemory>(unit, i);
     }
-    multiply_periods<T, Cols, Strips, Index + 1>(sum, weights, columns, rows, x);
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int row = lane() / 4 + 8 * h;
+#pragma unroll
+      for (int p = 0; p < P::kCount; ++p) {
+        entries[p][h] = load_pair_words<S, kMemory>(unit, (p * P::kGroups + P::result_group()) / 2, row);
+      }
+      rows[h] = load_row_words<S, kMemory>(unit, row);
+    }
+  }
+};
+
+// The activations of one period, of this lane's group.
+template <FragShape S, int Cols>
+struct PeriodColumns {
+  using P = Period<S, Cols>;
+  uint32_t words[P::kWords];
+  f32x4 starts;
+
+  void load(const uint8_t* unit, int period) {
+    const uint8_t* p = unit + operand_place<S, Cols>() + period * period_bytes<S, Cols>();
+    if constexpr (S.group == 32) {
+      const u32x4 v = load_fresh(reinterpret_cast<const u32x4*>(p));
+      words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+    } else {
+      const u32x2 v = load_fresh(reinterpret_cast<const u32x2*>(p));
+      words[0] = v.x, words[1] = v.y;
+    }
+    starts = load_fresh(period_starts<S, Cols>(unit, period));
+  }
+};
+
+template <FragShape S, int Cols>
+struct MaskedColumns {
+  const PeriodColumns<S, Cols>& columns;
+  const uint32_t (&masks)[8 / Cols];  // of a group: all ones where this lane holds it
+  template <int G, int I>
+  uint32_t operand() const {
+    return columns.words[I] & masks[G];
+  }
+};
+
+template <FragShape S, int Cols>
+struct NarrowColumns {
+  PeriodColumns<S, Cols> periods[Period<S, Cols>::kCount];
+  float scale;
+
+  void load(const uint8_t* unit) {
+    for (int p = 0; p < Period<S, Cols>::kCount; ++p) {
+      periods[p].load(unit, p);
+    }
+    const auto* scales = reinterpret_cast<const float*>(unit + column_scale_place(S.group, Cols));
+    scale = load_fresh(scales + Period<S, Cols>::result_column());
+  }
+};
+
+template <DType T, int Cols, int Index = 0>
+void multiply_periods(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w, const FragRows& rows,
+                      const NarrowColumns<frag_shape(T), Cols>& x, const uint32_t (&masks)[8 / Cols]) {
+  if constexpr (Index < Period<frag_shape(T), Cols>::kCount) {
+    multiply_period<T, Cols, Index>(sum, w.tiles, w.entries[Index], rows,
+                                    MaskedColumns<frag_shape(T), Cols>{x.periods[Index], masks},
+                                    x.periods[Index].starts);
+    multiply_periods<T, Cols, Index + 1>(sum, w, rows, x, masks);
   }
 }
 
-template <DType T, int Cols, int Strips>
-void multiply_unit(float (&sum)[Strips][2], const uint8_t* weights, const uint8_t* columns,
-                   PeriodColumns<frag_shape(T), Cols>& x) {
-  constexpr FragShape S = frag_shape(T);
-  FragRows rows[Strips];
-  for (int strip = 0; strip < Strips; ++strip) {
-    rows[strip] = shared_frag_rows<S>(weights + strip * S.unit_bytes());
-  }
-  float part[Strips][2] = {};
-  multiply_periods<T, Cols, Strips>(part, weights, columns, rows, x);
-  const float scale =
-      reinterpret_cast<const float*>(columns + column_scale_place(S.group, Cols))[Period<S, Cols>::result_column()];
-  for (int strip = 0; strip < Strips; ++strip) {
-    sum[strip][0] = fma_f(scale, part[strip][0], sum[strip][0]);
-    sum[strip][1] = fma_f(scale, part[strip][1], sum[strip][1]);
-  }
+template <DType T, int Cols>
+void multiply_unit(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w,
+                   const NarrowColumns<frag_shape(T), Cols>& x, const uint32_t (&masks)[8 / Cols]) {
+  float part[2] = {0, 0};
+  multiply_periods<T, Cols>(part, w, frag_rows<frag_shape(T)>(w.rows[0], w.rows[1]), x, masks);
+  sum[0] = fma_f(x.scale, part[0], sum[0]);
+  sum[1] = fma_f(x.scale, part[1], sum[1]);
 }
 
-// grid: x = ceil(m / (16 * Strips)), y = ceil(n / Cols), z = batch (looped). Two strips of an SM at a time.
-template <DType T, int Cols, int Strips, int Warps, int Stages>
-KERNEL_MIN_BLOCKS(frag_vector, Warps* kWarpSize, 2 / Strips)(FragArgs a) {
+// Registers for the activations of the next unit too?
+template <FragShape S, int Cols>
+constexpr bool columns_come_ahead() {
+  return Cols == 1 || (S.group == 32 && S.low_bits + S.high_bits <= (kArch >= 900 ? 5 : 4));
+}
+
+// A warp's walk along k: two units in registers, one multiplied while the other comes.
+template <DType T, int Cols, int Step>
+struct NarrowWalk {
+  static constexpr FragShape S = frag_shape(T);
+  static constexpr bool kAhead = columns_come_ahead<S, Cols>();
+  const uint8_t *weights, *columns;  // of the newest unit
+  int left;                          // units that have not come
+  NarrowUnit<S, Cols> units[2];
+  NarrowColumns<S, Cols> x[2];
+
+  void begin_weights() {
+    if (left > 0) {
+      units[0].load(weights);
+    }
+  }
+  void begin_columns() {
+    if (left > 0) {
+      if constexpr (kAhead) {
+        x[0].load(columns);
+      }
+      --left;
+    }
+  }
+  // Multiplies unit Now; false: it was the last one.
+  template <int Now>
+  bool step(float (&sum)[2], const uint32_t (&masks)[8 / Cols]) {
+    const bool more = left > 0;
+    if constexpr (!kAhead) {
+      x[0].load(columns);
+    }
+    if (more) {
+      weights += Step * S.unit_bytes();
+      columns += Step * column_unit_bytes(S.group, Cols);
+      units[1 - Now].load(weights);
+      if constexpr (kAhead) {
+        x[1 - Now].load(columns);
+      }
+      --left;
+    }
+    multiply_unit<T, Cols>(sum, units[Now], x[kAhead ? Now : 0], masks);
+    return more;
+  }
+  void multiply(float (&sum)[2], const uint32_t (&masks)[8 / Cols]) {
+    while (step<0>(sum, masks) && step<1>(sum, masks)) {
+    }
+  }
+};
+
+// grid: x = ceil(m / (16 * Strips)), y = ceil(n / Cols), z = batch (looped).
+template <DType T, int Cols, int Warps, int Strips>
+KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a) {
   constexpr FragShape S = frag_shape(T);
   constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group, Cols);
-  UnitRing<kUnit, kColumnUnit, Strips, 1, Stages> ring(
-      shared_memory<uint8_t>() + frag_vector_rings_place(T, Strips, Warps), Warps);
-  PeriodColumns<S, Cols> x;
+  const int tiles = (a.n + Cols - 1) / Cols, strips = (a.m + kFragRows - 1) / kFragRows;
+  const int first = warp() / Strips, own = block_x() * Strips + warp() % Strips;
+  const int strip = own < strips ? own : strips - 1;  // past the last: read as the last one, not stored
+  uint32_t masks[8 / Cols];  // of the groups of a period: where this lane is the operand's column
+#pragma unroll
+  for (int i = 0; i < 8 / Cols; ++i) {
+    masks[i] = Period<S, Cols>::operand_group() == i ? ~0u : 0;
+  }
   for (int batch = block_z(); batch < a.batch.batch; batch += grid_z()) {
-    const int tiles = (a.n + Cols - 1) / Cols;
-    UnitWalk walk = unit_walk<Strips, Warps>(a, batch, kUnit, kColumnUnit, tiles, block_y());
-    int left = walk.left;
-    ring.begin_weights(walk);
-    fill_frag_lookup<T, Warps>();
+    NarrowWalk<T, Cols, Warps> walk;
+    walk.weights = a.weights + weight_offset(a.batch, batch, a.stride2, a.stride3) +
+                   (static_cast<int64_t>(strip) * a.units + first) * kUnit;
+    walk.columns = a.x + ((static_cast<int64_t>(batch) * tiles + block_y()) * a.units + first) * kColumnUnit;
+    walk.left = (a.units - first + Warps - 1) / Warps;
+    walk.begin_weights();
+    fill_frag_lookup<T, Warps * Strips>();
     allow_next_kernel();
-    wait_for_previous_kernel();  // weights are constant: their copies may overlap the kernel before this one
-    ring.begin(walk);
-    float sum[Strips][2] = {};
-    for (; left > 0; --left) {
-      const uint8_t* slot = ring.wait();
-      multiply_unit<T, Cols, Strips>(sum, slot, slot + Strips * kUnit, x);
-      ring.next(walk);
+    wait_for_previous_kernel();  // weights are constant: their loads may overlap the kernel before this one
+    float sum[2] = {0, 0};
+    const bool any = walk.left > 0;
+    walk.begin_columns();
+    if (any) {
+      walk.multiply(sum, masks);
     }
-    finish_narrow<T, Cols, Strips, Warps>(sum, a, batch);
+    leave_narrow<T, Strips>(sum, first, warp() % Strips);
+    finish_narrow<T, Cols, Strips, Warps>(a, batch);
   }
 }
 

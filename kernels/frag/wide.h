@@ -16,8 +16,7 @@ void load_column_step(const uint8_t* unit, int step, ColumnStep<S>& x) {
   constexpr int kGroups = 32 / S.group;
   f32x4 starts[kGroups];
   for (int i = 0; i < kGroups; ++i) {
-    starts[i] =
-        reinterpret_cast<const f32x4*>(unit + column_data_bytes(8))[(step * kGroups + i) * 4 + lane() % 4];
+    starts[i] = reinterpret_cast<const f32x4*>(unit + column_data_bytes(8))[(step * kGroups + i) * 4 + lane() % 4];
   }
   x.set(reinterpret_cast<const u32x4*>(unit + step * column_step_bytes(8))[lane()], starts);
 }
@@ -28,12 +27,15 @@ void multiply_wide_step(float (&sum)[Strips][Tiles][4], const FragTile<frag_shap
                         const FragRows (&rows)[Strips], const uint8_t* columns) {
   constexpr FragShape S = frag_shape(T);
   FragStep<T, Step> step[Strips];
+#pragma unroll
   for (int strip = 0; strip < Strips; ++strip) {
     step[strip].decode(tile[strip], rows[strip]);
   }
+#pragma unroll
   for (int c = 0; c < Tiles; ++c) {
     ColumnStep<S> x;
     load_column_step<S>(columns + c * column_unit_bytes(S.group, 8), 2 * Tile + Step, x);
+#pragma unroll
     for (int strip = 0; strip < Strips; ++strip) {
       multiply_step<T, Step>(sum[strip][c], step[strip], x);
     }
@@ -47,6 +49,7 @@ void multiply_wide_tiles(float (&sum)[Strips][Tiles][4], const uint8_t* weights,
   constexpr FragShape S = frag_shape(T);
   if constexpr (Tile < 4) {
     FragTile<S> tile[Strips];
+#pragma unroll
     for (int strip = 0; strip < Strips; ++strip) {
       tile[strip].template load<FragMemory::kShared>(weights + strip * S.unit_bytes(), Tile);
     }
@@ -60,14 +63,17 @@ template <DType T, int Tiles, int Strips>
 void multiply_wide_unit(float (&sum)[Strips][Tiles][4], const uint8_t* weights, const uint8_t* columns) {
   constexpr FragShape S = frag_shape(T);
   FragRows rows[Strips];
+#pragma unroll
   for (int strip = 0; strip < Strips; ++strip) {
     rows[strip] = shared_frag_rows<S>(weights + strip * S.unit_bytes());
   }
   float part[Strips][Tiles][4] = {};
   multiply_wide_tiles<T, Tiles, Strips>(part, weights, rows, columns);
+#pragma unroll
   for (int c = 0; c < Tiles; ++c) {
     const uint8_t* unit = columns + c * column_unit_bytes(S.group, 8);
     const f32x2 scale = reinterpret_cast<const f32x2*>(unit + column_scale_place(S.group, 8))[lane() % 4];
+#pragma unroll
     for (int i = 0; i < 4 * Strips; ++i) {
       float& to = sum[i / 4][c][i % 4];
       to = fma_f(i % 2 == 0 ? scale.x : scale.y, part[i / 4][c][i % 4], to);

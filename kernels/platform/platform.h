@@ -16,6 +16,7 @@
 //                 kernel that is not launched to overlap its predecessor; load_fresh(const T*): what earlier kernels
 //                 wrote. T is a 1/2/4/8/16-byte (load_fresh: from 2 bytes) aggregate, naturally aligned: u32x2 {x,y},
 //                 u32x4 {x,y,z,w}, f32x2, f32x4. store_streaming(T*, T);
+//                 void load_shared_if(bool wanted, const T* shared, T& v): keeps v where not wanted; T is u32x2, u32x4
 //                 store_whole(T*, T): one 4/8/16-byte store (a plain assignment may be split).
 // Integer         int dp4a(int a, int b, int c) s8 x s8; dp4a_us(uint32_t a, int b, int c) u8 x s8;
 //                 uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) (PRMT); funnel_shift_right(lo, hi, n);

@@ -98,20 +98,25 @@ Support frag_block_can_run(const Config& c, int warps_of_sm, int shared, const D
   if (c.at("warps") * (2 / c.at("strips")) > warps_of_sm) {
     return Support::no(fmt::format("registers suffice for {} warps of an SM", warps_of_sm));
   }
-  return shared <= d.max_shared_bytes
-             ? Support{}
-             : Support::no(fmt::format("needs {} bytes of shared memory, the device has {}", shared, d.max_shared_bytes));
+  return shared <= d.max_shared_bytes ? Support{}
+                                      : Support::no(fmt::format("needs {} bytes of shared memory, the device has {}",
+                                                                shared, d.max_shared_bytes));
 }
 
-Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+Support up_to_columns(const Problem& p, int columns) {
   if (const Support s = frag_layout(p); !s) {
     return s;
   }
-  if (p.dim("n") > 4) {
-    return Support::no(fmt::format("up to 4 columns, the problem has {}", p.dim("n")));
+  return p.dim("n") <= columns ? Support{}
+                               : Support::no(fmt::format("up to {} columns, the problem has {}", columns, p.dim("n")));
+}
+Support frag_vector_can_run(const Problem& p, const Config&, const DeviceInfo&) { return up_to_columns(p, 2); }
+Support frag_ring_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  if (const Support s = up_to_columns(p, 4); !s) {
+    return s;
   }
-  const int shared = frag_vector_shared_bytes(weight_type(p), frag_vector_columns(p.dim("n")), c.at("strips"),
-                                              c.at("warps"), c.at("stages"));
+  const int shared = frag_ring_shared_bytes(weight_type(p), frag_narrow_columns(p.dim("n")), c.at("strips"),
+                                            c.at("warps"), c.at("stages"));
   return frag_block_can_run(c, 16, shared, d);
 }
 Support frag_wide_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
@@ -153,10 +158,11 @@ Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&)
 const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmsfParams = {{"warps", {8, 16}, 8}, {"chunks", {2, 4, 8}, 2}, {"blocks", {1, 2}, 1}};
-const std::vector<ConfigParam> kFragVectorParams = {
-    {"strips", {1, 2}, 1}, {"warps", {4, 8, 12, 14, 16}, 8}, {"stages", {1, 2, 3}, 2}};
+const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8, 10}, 8}, {"strips", {1, 2}, 1}};
+const std::vector<ConfigParam> kFragRingParams = {
+    {"strips", {1, 2}, 1}, {"warps", {4, 8, 12, 16}, 8}, {"stages", {1, 2, 3}, 2}};
 const std::vector<ConfigParam> kFragWideParams = {
-    {"tiles", {1, 2}, 1}, {"strips", {1, 2}, 1}, {"warps", {4, 6, 8, 12, 14, 16}, 6}, {"stages", {1, 2, 3}, 2}};
+    {"tiles", {1, 2}, 1}, {"strips", {1, 2}, 1}, {"warps", {4, 6, 8, 12}, 6}, {"stages", {1, 2, 3}, 2}};
 const std::vector<ConfigParam> kFragTileParams = {
     {"cols", {16, 32, 64, 128}, 64}, {"groups", {2, 4}, 2}, {"split", {1, 2, 4, 8}, 4}};
 // 0: the library's own choice; else the number of a suggestion of cuBLASLt.
@@ -171,6 +177,7 @@ std::vector<ConfigParam> tile_params(int tile_n) {
 std::span<const Family> mul_mat_families() {
   static const std::vector<Family> kFamilies = {
       {"frag_vector", kFragVectorParams, frag_vector_can_run},
+      {"frag_ring", kFragRingParams, frag_ring_can_run},
       {"frag_wide", kFragWideParams, frag_wide_can_run},
       {"frag_tile", kFragTileParams, frag_tile_can_run},
       {"mmvq", kMmvqParams, mmvq_can_run},

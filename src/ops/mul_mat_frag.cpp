@@ -40,7 +40,8 @@ BufferRef pack_columns(const Tensor& x, FragShape s, int cols, LowerContext& ctx
   return memory.ref;
 }
 
-// What a product's blocks are: columns that are packed together, columns and strips of a block, warps, shared memory.
+// What a product's blocks are: columns that are packed together, columns and strips of a block, all of its warps, bytes
+// of shared memory.
 struct FragBlock {
   int tile_cols, cols, strips, warps, shared;
 };
@@ -73,13 +74,22 @@ Launches lower_frag(const Product& p, KernelKey key, const FragBlock& block, Low
 }  // namespace
 
 Launches lower_frag_vector(const Product& p, LowerContext& ctx) {
+  const int warps = p.choice.config.at("warps"), strips = p.choice.config.at("strips");
+  const DType type = p.weights.type;
+  const int cols = frag_narrow_columns(p.n());
+  return lower_frag(p,
+                    {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}>", type_text(type), cols, warps, strips)},
+                    {cols, cols, strips, warps * strips, frag_vector_shared_bytes(type, warps, strips)}, ctx);
+}
+
+Launches lower_frag_ring(const Product& p, LowerContext& ctx) {
   const Config& c = p.choice.config;
   const DType type = p.weights.type;
-  const int strips = c.at("strips"), warps = c.at("warps"), stages = c.at("stages"), cols = frag_vector_columns(p.n());
-  return lower_frag(
-      p,
-      {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}, {}>", type_text(type), cols, strips, warps, stages)},
-      {cols, cols, strips, warps, frag_vector_shared_bytes(type, cols, strips, warps, stages)}, ctx);
+  const int strips = c.at("strips"), warps = c.at("warps"), stages = c.at("stages"), cols = frag_narrow_columns(p.n());
+  return lower_frag(p,
+                    {"frag/narrow_ring.h",
+                     fmt::format("frag_ring<{}, {}, {}, {}, {}>", type_text(type), cols, strips, warps, stages)},
+                    {cols, cols, strips, warps, frag_ring_shared_bytes(type, cols, strips, warps, stages)}, ctx);
 }
 
 Launches lower_frag_wide(const Product& p, LowerContext& ctx) {
