@@ -70,11 +70,12 @@ constexpr int frag_narrow_columns(int64_t n) { return n <= 1 ? 1 : (n <= 2 ? 2 :
 
 // Shared memory of blocks that compute `strips` strips and up to 8 columns, bytes: a table, the sums of all warps, then
 // their rings (frag/ring.h). warps: of a strip for frag_vector, else of the block.
+constexpr int frag_narrow_sums_bytes(int strips, int warps) { return warps * strips * 32 * 8; }
 constexpr int frag_narrow_rings_place(DType type, int strips, int warps) {
-  return frag_lookup_bytes(type) + warps * strips * 32 * 8;
+  return frag_lookup_bytes(type) + frag_narrow_sums_bytes(strips, warps);
 }
-constexpr int frag_vector_shared_bytes(DType type, int warps, int strips) {
-  return frag_narrow_rings_place(type, strips, warps);
+constexpr int frag_vector_shared_bytes(DType type, int warps, int strips, int cc) {
+  return frag_lookup_bytes(type, frag_wide_lookup_stride(cc)) + frag_narrow_sums_bytes(strips, warps);
 }
 constexpr int frag_rings_bytes(int slot_bytes, int warps, int stages) { return warps * stages * (slot_bytes + 8); }
 constexpr int frag_ring_shared_bytes(DType type, int cols, int strips, int warps, int stages) {

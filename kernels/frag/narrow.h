@@ -44,14 +44,14 @@ const f32x4* period_starts(const uint8_t* unit, int period) {
 }
 
 // Steps [Step, Step + Count) of 16, all of one period, counted in the unit. X::operand<G, I>(): word I of the second
-// operand of the period's group G, zero in lanes of other groups.
+// operand of the period's group G, zero in lanes of other groups; X::kLookupStride: of the table (frag_shape.h).
 template <DType T, int Cols, int Step, int Count, class X>
 void multiply_steps(float (&acc)[2][4], const FragWords<frag_shape(T)> (&tiles)[4], const X& x) {
   if constexpr (Count > 0) {
     constexpr FragShape S = frag_shape(T);
     constexpr int kGroup = Step * 16 / S.group % (8 / Cols), kWord = S.group == 32 ? Step % 2 * 2 : 0;
     uint32_t a[4];
-    lookup_fragment<T, Step % 4>(tiles[Step / 4], a);
+    lookup_fragment<T, Step % 4, X::kLookupStride>(tiles[Step / 4], a);
     const uint32_t b[2] = {x.template operand<kGroup, kWord>(), x.template operand<kGroup, kWord + 1>()};
     mma_f16_16816(acc[Step % 2], a, b, acc[Step % 2]);
     multiply_steps<T, Cols, Step + 1, Count - 1>(acc, tiles, x);

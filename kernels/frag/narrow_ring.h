@@ -15,6 +15,7 @@ namespace cudabk {
 template <FragShape S, int Cols>
 struct HeldColumns {
   using P = Period<S, Cols>;
+  static constexpr int kLookupStride = 128;
   uint32_t words[P::kGroups][P::kWords] = {};
   int place = operand_place<S, Cols>();
 
@@ -96,6 +97,7 @@ KERNEL_MIN_BLOCKS(frag_ring, Warps* kWarpSize, 2 / Strips)(FragArgs a) {
   constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group, Cols);
   UnitRing<kUnit, kColumnUnit, Strips, 1, Stages> ring(
       shared_memory<uint8_t>() + frag_narrow_rings_place(T, Strips, Warps), Warps);
+  auto* slots = sum_slots<f32x2>(frag_lookup_bytes(T));
   HeldColumns<S, Cols> x;
   for (int batch = block_z(); batch < a.batch.batch; batch += grid_z()) {
     const int tiles = (a.n + Cols - 1) / Cols;
@@ -114,9 +116,9 @@ KERNEL_MIN_BLOCKS(frag_ring, Warps* kWarpSize, 2 / Strips)(FragArgs a) {
     }
 #pragma unroll
     for (int strip = 0; strip < Strips; ++strip) {
-      leave_narrow<T, Strips>(sum[strip], warp(), strip);
+      leave_narrow<Strips>(slots, sum[strip], warp(), strip);
     }
-    finish_narrow<T, Cols, Strips, Warps>(a, batch);
+    finish_narrow<T, Cols, Strips, Warps>(slots, a, batch);
   }
 }
 

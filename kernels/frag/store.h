@@ -17,23 +17,22 @@ inline void store_frag_value(const FragArgs& a, int batch, int64_t row, int64_t 
   }
 }
 
-// Where warps leave their sums for the first warp of their strip.
-template <DType T, class Slot>
-Slot* sum_slots() {
-  return reinterpret_cast<Slot*>(shared_memory<uint8_t>() + frag_lookup_bytes(T));
+// Where warps leave their sums, behind the table at the beginning of shared memory.
+template <class Slot>
+Slot* sum_slots(int table_bytes) {
+  return reinterpret_cast<Slot*>(shared_memory<uint8_t>() + table_bytes);
 }
 
 // A warp's part of a strip: rows g and g + 8, column Period::result_column(), spread over the lanes that hold it.
-template <DType T, int Strips>
-void leave_narrow(const float (&sum)[2], int warp_of_strip, int strip) {
-  sum_slots<T, f32x2>()[(warp_of_strip * Strips + strip) * kWarpSize + lane()] = {sum[0], sum[1]};
+template <int Strips>
+void leave_narrow(f32x2* slots, const float (&sum)[2], int warp_of_strip, int strip) {
+  slots[(warp_of_strip * Strips + strip) * kWarpSize + lane()] = {sum[0], sum[1]};
 }
 // Adds what the Warps warps of each strip have left, and stores it.
 template <DType T, int Cols, int Strips, int Warps>
-void finish_narrow(const FragArgs& a, int batch) {
+void finish_narrow(const f32x2* slots, const FragArgs& a, int batch) {
   constexpr FragShape S = frag_shape(T);
   using P = Period<S, Cols>;
-  const auto* slots = sum_slots<T, f32x2>();
   block_sync();
   if (warp() < Strips) {
     float total[2] = {0, 0};
@@ -63,7 +62,7 @@ template <DType T, int Tiles, int Strips, int Warps>
 void finish_wide(float (&sum)[Strips][Tiles][4], const FragArgs& a, int batch) {
   constexpr FragShape S = frag_shape(T);
   constexpr int kParts = Strips * Tiles;
-  auto* slots = sum_slots<T, f32x4>();  // [warp][strip][tile][lane]
+  auto* slots = sum_slots<f32x4>(frag_lookup_bytes(T));  // [warp][strip][tile][lane]
 #pragma unroll
   for (int i = 0; i < kParts; ++i) {
     const float(&v)[4] = sum[i / Tiles][i % Tiles];

@@ -57,6 +57,7 @@ struct PeriodColumns {
 
 template <FragShape S, int Cols>
 struct MaskedColumns {
+  static constexpr int kLookupStride = frag_wide_lookup_stride(kArch / 10);
   const PeriodColumns<S, Cols>& columns;
   const uint32_t (&masks)[8 / Cols];  // of a group: all ones where this lane holds it
   template <int G, int I>
@@ -158,6 +159,8 @@ template <DType T, int Cols, int Warps, int Strips>
 KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a) {
   constexpr FragShape S = frag_shape(T);
   constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group, Cols);
+  constexpr int kLookupStride = MaskedColumns<S, Cols>::kLookupStride;
+  auto* slots = sum_slots<f32x2>(frag_lookup_bytes(T, kLookupStride));
   const int tiles = (a.n + Cols - 1) / Cols, strips = (a.m + kFragRows - 1) / kFragRows;
   const int first = warp() / Strips, own = block_x() * Strips + warp() % Strips;
   const int strip = own < strips ? own : strips - 1;  // past the last: read as the last one, not stored
@@ -173,7 +176,7 @@ KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a)
     walk.columns = a.x + ((static_cast<int64_t>(batch) * tiles + block_y()) * a.units + first) * kColumnUnit;
     walk.left = (a.units - first + Warps - 1) / Warps;
     walk.begin_weights();
-    fill_frag_lookup<T, Warps * Strips>();
+    fill_frag_lookup<T, Warps * Strips, kLookupStride>();
     allow_next_kernel();
     wait_for_previous_kernel();  // weights are constant: their loads may overlap the kernel before this one
     float sum[2] = {0, 0};
@@ -182,8 +185,8 @@ KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a)
     if (any) {
       walk.multiply(sum, masks);
     }
-    leave_narrow<T, Strips>(sum, first, warp() % Strips);
-    finish_narrow<T, Cols, Strips, Warps>(a, batch);
+    leave_narrow<Strips>(slots, sum, first, warp() % Strips);
+    finish_narrow<T, Cols, Strips, Warps>(slots, a, batch);
   }
 }
 

@@ -110,7 +110,12 @@ Support up_to_columns(const Problem& p, int columns) {
   return p.dim("n") <= columns ? Support{}
                                : Support::no(fmt::format("up to {} columns, the problem has {}", columns, p.dim("n")));
 }
-Support frag_vector_can_run(const Problem& p, const Config&, const DeviceInfo&) { return up_to_columns(p, 2); }
+Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  if (const Support s = up_to_columns(p, 2); !s) {
+    return s;
+  }
+  return frag_block_can_run(c, 32, frag_vector_shared_bytes(weight_type(p), c.at("warps"), c.at("strips"), d.cc), d);
+}
 Support frag_ring_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (const Support s = up_to_columns(p, 4); !s) {
     return s;

@@ -77,9 +77,9 @@ Launches lower_frag_vector(const Product& p, LowerContext& ctx) {
   const int warps = p.choice.config.at("warps"), strips = p.choice.config.at("strips");
   const DType type = p.weights.type;
   const int cols = frag_narrow_columns(p.n());
-  return lower_frag(p,
-                    {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}>", type_text(type), cols, warps, strips)},
-                    {cols, cols, strips, warps * strips, frag_vector_shared_bytes(type, warps, strips)}, ctx);
+  return lower_frag(
+      p, {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}>", type_text(type), cols, warps, strips)},
+      {cols, cols, strips, warps * strips, frag_vector_shared_bytes(type, warps, strips, ctx.device().cc)}, ctx);
 }
 
 Launches lower_frag_ring(const Product& p, LowerContext& ctx) {

@@ -294,6 +294,7 @@ class FragProduct : public FragLayout {
 };
 
 constexpr double kBound = 1e-6;
+constexpr int kEmulatedCc = 80;
 
 TEST_P(FragProduct, OneTwoAndFourColumns) {
   for (const int cols : {1, 2, 4}) {
@@ -302,7 +303,7 @@ TEST_P(FragProduct, OneTwoAndFourColumns) {
     const std::string entry =
         ring ? kernel("frag_ring", "4, 1, 8, 2") : kernel("frag_vector", std::to_string(cols) + ", 8, 1");
     const int shared =
-        ring ? frag_ring_shared_bytes(GetParam(), 4, 1, 8, 2) : frag_vector_shared_bytes(GetParam(), 8, 1);
+        ring ? frag_ring_shared_bytes(GetParam(), 4, 1, 8, 2) : frag_vector_shared_bytes(GetParam(), 8, 1, kEmulatedCc);
     const Matrix w = random_weights(16, 256, kLayoutSeed);
     EXPECT_LT(error_of(w, cols, header, entry, 16, cols, 8, shared), kBound) << cols << " columns, one unit";
     const Matrix large = random_weights(33, 256 * 35, kLayoutSeed);  // each warp has several units, rings go around
@@ -337,7 +338,7 @@ TEST_P(FragProduct, TwoStripsPerBlock) {
   }
   const Matrix w = random_weights(33, 256 * 35, kLayoutSeed);
   EXPECT_LT(error_of(w, 1, "frag/vector.h", kernel("frag_vector", "1, 6, 2"), 32, 1, 12,
-                     frag_vector_shared_bytes(GetParam(), 6, 2)),
+                     frag_vector_shared_bytes(GetParam(), 6, 2, kEmulatedCc)),
             kBound);
   for (const int cols : {1, 2, 4}) {
     const double error =
