@@ -299,34 +299,35 @@ constexpr int kEmulatedCc = 80;
 TEST_P(FragProduct, OneTwoAndFourColumns) {
   for (const int cols : {1, 2, 4}) {
     const bool ring = cols == 4;
+    const int warps = ring ? 8 : 6;
     const std::string header = ring ? "frag/narrow_ring.h" : "frag/vector.h";
     const std::string entry =
-        ring ? kernel("frag_ring", "4, 1, 8, 2") : kernel("frag_vector", std::to_string(cols) + ", 8, 1");
+        ring ? kernel("frag_ring", "4, 1, 8, 2") : kernel("frag_vector", std::to_string(cols) + ", 6, 1");
     const int shared =
-        ring ? frag_ring_shared_bytes(GetParam(), 4, 1, 8, 2) : frag_vector_shared_bytes(GetParam(), 8, 1, kEmulatedCc);
+        ring ? frag_ring_shared_bytes(GetParam(), 4, 1, 8, 2) : frag_vector_shared_bytes(GetParam(), 6, 1, kEmulatedCc);
     const Matrix w = random_weights(16, 256, kLayoutSeed);
-    EXPECT_LT(error_of(w, cols, header, entry, 16, cols, 8, shared), kBound) << cols << " columns, one unit";
+    EXPECT_LT(error_of(w, cols, header, entry, 16, cols, warps, shared), kBound) << cols << " columns, one unit";
     const Matrix large = random_weights(33, 256 * 35, kLayoutSeed);  // each warp has several units, rings go around
-    EXPECT_LT(error_of(large, cols, header, entry, 16, cols, 8, shared), kBound) << cols << ", 35 units";
+    EXPECT_LT(error_of(large, cols, header, entry, 16, cols, warps, shared), kBound) << cols << ", 35 units";
   }
 }
 
 TEST_P(FragProduct, EightColumnsAndMore) {
-  const std::string entry = kernel("frag_wide", "1, 1, 6, 2");
-  const int shared = frag_wide_shared_bytes(GetParam(), 1, 1, 6, 2);
+  const std::string entry = kernel("frag_wide", "1, 1, 8, 2");
+  const int shared = frag_wide_shared_bytes(GetParam(), 1, 1, 8, 2);
   for (const int64_t n : {8, 3, 17}) {
-    const double one = error_of(random_weights(16, 256, kLayoutSeed), n, "frag/wide.h", entry, 16, 8, 6, shared);
+    const double one = error_of(random_weights(16, 256, kLayoutSeed), n, "frag/wide.h", entry, 16, 8, 8, shared);
     EXPECT_LT(one, kBound) << n << " columns, one unit";
   }
-  const double many = error_of(random_weights(33, 256 * 19, kLayoutSeed), 9, "frag/wide.h", entry, 16, 8, 6, shared);
+  const double many = error_of(random_weights(33, 256 * 19, kLayoutSeed), 9, "frag/wide.h", entry, 16, 8, 8, shared);
   EXPECT_LT(many, kBound) << "19 units";
 }
 
 TEST_P(FragProduct, ColumnsOfAnySize) {
   for (const float scale : {1e-30F, 1e6F, 1e30F}) {
     const double error =
-        error_of(random_weights(16, 512, kLayoutSeed), 8, "frag/wide.h", kernel("frag_wide", "1, 1, 6, 2"), 16, 8, 6,
-                 frag_wide_shared_bytes(GetParam(), 1, 1, 6, 2), scale);
+        error_of(random_weights(16, 512, kLayoutSeed), 8, "frag/wide.h", kernel("frag_wide", "1, 1, 8, 2"), 16, 8, 8,
+                 frag_wide_shared_bytes(GetParam(), 1, 1, 8, 2), scale);
     EXPECT_LT(error, kBound) << "activations of " << scale;
   }
 }
@@ -342,8 +343,8 @@ TEST_P(FragProduct, TwoStripsPerBlock) {
             kBound);
   for (const int cols : {1, 2, 4}) {
     const double error =
-        error_of(w, cols, "frag/narrow_ring.h", kernel("frag_ring", std::to_string(cols) + ", 2, 4, 2"), 32, cols, 4,
-                 frag_ring_shared_bytes(GetParam(), cols, 2, 4, 2));
+        error_of(w, cols, "frag/narrow_ring.h", kernel("frag_ring", std::to_string(cols) + ", 2, 8, 2"), 32, cols, 8,
+                 frag_ring_shared_bytes(GetParam(), cols, 2, 8, 2));
     EXPECT_LT(error, kBound) << cols << " columns";
   }
 }
@@ -355,8 +356,8 @@ TEST_P(FragProduct, SixteenColumnsPerBlock) {
   }
   for (const int64_t n : {16, 9, 24}) {
     const double error =
-        error_of(random_weights(33, 256 * 19, kLayoutSeed), n, "frag/wide.h", kernel("frag_wide", "2, 2, 4, 2"), 32, 16,
-                 4, frag_wide_shared_bytes(GetParam(), 2, 2, 4, 2));
+        error_of(random_weights(33, 256 * 19, kLayoutSeed), n, "frag/wide.h", kernel("frag_wide", "2, 2, 8, 1"), 32, 16,
+                 8, frag_wide_shared_bytes(GetParam(), 2, 2, 8, 1));
     EXPECT_LT(error, kBound) << n << " columns";
   }
 }
