@@ -14,8 +14,8 @@ namespace cudabk {
 // Registers, shared memory, stack and spills from the log of --ptxas-options=-v. kInternal when the log has no report.
 Result<KernelReport> parse_compiler_log(std::string_view log);
 
-// "sha256:..." over the code and constant sections, not over names, notes or debug data: equal code, equal hash.
-// kInvalid when the bytes are not a whole 64-bit ELF file.
+// "sha256:..." over the code, its literals and the global data that it reads, not over positions, names, notes, debug
+// data or objects that nothing reads: equal code, equal hash. kInvalid when the bytes are not a whole 64-bit ELF file.
 Result<std::string> machine_code_hash(std::string_view cubin);
 
 // Bytes of all parameters of the kernel with this symbol. kInvalid when the file does not tell.
