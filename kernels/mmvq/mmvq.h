@@ -61,9 +61,11 @@ void accumulate(float (&sum)[Cols][Rows], const typename F::Slice (&w)[Rows], in
                 const int (&code_offsets)[Cols], const int (&scale_offsets)[Cols]) {
   constexpr int kChunks = F::kShape.run_length / 16;
   for (int run = 0; run < F::kShape.runs; ++run) {
+#pragma unroll
     for (int r = 0; r < Rows; ++r) {
       const Codes<F::kShape.run_length> codes = F::codes(w[r], run);
       const f32x2 scale = F::scale(w[r], part, run);
+#pragma unroll
       for (int c = 0; c < Cols; ++c) {
         const ActivationScale s = load_fresh(x.scales + scale_offsets[c] + run * kWarpSize);
         u32x4 chunks[kChunks];

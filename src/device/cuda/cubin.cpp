@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <vector>
 
 #include "device/cuda/elf_file.h"
 
@@ -25,6 +27,35 @@ int number_before(std::string_view text, std::string_view unit) {
   return value;
 }
 
+// A section of attributes has for each a byte of form, a byte of kind, then 16 bits, which are the value or, in the
+// sized form, the length of what follows.
+struct Attribute {
+  uint8_t kind = 0;
+  uint16_t value = 0;
+  std::string_view content;  // empty but in the sized form
+};
+
+std::vector<Attribute> attributes(const ElfFile& file, std::string_view section_name) {
+  constexpr uint8_t kSizedForm = 4;
+  struct {
+    uint8_t form, kind;
+    uint16_t value;
+  } head;
+  std::vector<Attribute> found;
+  for (const ElfSection& section : file.sections) {
+    if (section.name != section_name) {
+      continue;
+    }
+    for (uint64_t at = 0; read_at(section.content, at, head);) {
+      at += sizeof(head);
+      const uint16_t size = head.form == kSizedForm ? head.value : 0;
+      found.push_back({head.kind, head.value, section.content.substr(std::min(at, section.content.size()), size)});
+      at += size;
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 Result<KernelReport> parse_compiler_log(std::string_view log) {
@@ -33,35 +64,39 @@ Result<KernelReport> parse_compiler_log(std::string_view log) {
   if (report.registers < 0) {
     return internal_error("the compiler reported no register count");
   }
-  const auto or_zero = [log](std::string_view unit) { return std::max(0, number_before(log, unit)); };
-  report.static_shared_bytes = or_zero(" bytes smem");
-  report.local_bytes = or_zero(" bytes stack frame");
-  report.spill_store_bytes = or_zero(" bytes spill stores");
-  report.spill_load_bytes = or_zero(" bytes spill loads");
+  report.spill_store_bytes = number_before(log, " bytes spill stores");
+  report.spill_load_bytes = number_before(log, " bytes spill loads");
+  if (report.spill_store_bytes < 0 || report.spill_load_bytes < 0) {
+    return internal_error("the compiler did not report whether registers spill");
+  }
+  report.static_shared_bytes = std::max(0, number_before(log, " bytes smem"));  // not mentioned when there is none
   return report;
 }
 
-// A kernel's .nv.info section lists attributes: a byte of form, a byte of kind, then 16 bits, which are the value or,
-// in the sized form, the length of what follows.
 Result<uint32_t> parameter_bytes(std::string_view cubin, std::string_view symbol) {
-  constexpr uint8_t kSizedForm = 4, kParameterBytes = 0x19;
-  struct Attribute {
-    uint8_t form, kind;
-    uint16_t value;
-  } attribute;
+  constexpr uint8_t kParameterBytes = 0x19;
   CUDABK_ASSIGN(const ElfFile file, ElfFile::parse(cubin));
-  for (const ElfSection& section : file.sections) {
-    if (section.name != fmt::format(".nv.info.{}", symbol)) {
-      continue;
-    }
-    for (uint64_t at = 0; read_at(section.content, at, attribute);) {
-      if (attribute.kind == kParameterBytes && attribute.form != kSizedForm) {
-        return uint32_t{attribute.value};
-      }
-      at += sizeof(attribute) + (attribute.form == kSizedForm ? attribute.value : 0);
+  for (const Attribute& attribute : attributes(file, fmt::format(".nv.info.{}", symbol))) {
+    if (attribute.kind == kParameterBytes && attribute.content.empty()) {
+      return uint32_t{attribute.value};
     }
   }
   return invalid(fmt::format("the machine code does not tell the size of the parameters of {}", symbol));
+}
+
+Result<uint32_t> stack_bytes(std::string_view cubin, std::string_view symbol) {
+  constexpr uint8_t kStackBytes = 0x12;  // of a kernel with all that it calls
+  struct {
+    uint32_t symbol, bytes;
+  } stack;
+  CUDABK_ASSIGN(const ElfFile file, ElfFile::parse(cubin));
+  for (const Attribute& attribute : attributes(file, ".nv.info")) {
+    if (attribute.kind == kStackBytes && read_at(attribute.content, 0, stack) && stack.symbol < file.symbols.size() &&
+        file.symbols[stack.symbol].name == symbol) {
+      return stack.bytes;
+    }
+  }
+  return invalid(fmt::format("the machine code does not tell the stack frame of {}", symbol));
 }
 
 }  // namespace cudabk
