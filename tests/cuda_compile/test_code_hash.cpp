@@ -236,6 +236,7 @@ TEST(CodeHashOfFiles, DamagedFilesAreRefusedOrHashed) {
     }
     refused += machine_code_hash(damaged).ok() ? 0 : 1;
     static_cast<void>(parameter_bytes(damaged, "k").ok());
+    static_cast<void>(stack_bytes(damaged, "k").ok());
   }
   EXPECT_GT(refused, kRounds / 10);
   EXPECT_LT(refused, kRounds);
