@@ -118,6 +118,8 @@ class CodeText {
     add(code);
     add_targets(section, 0, code.size());
     for (const uint64_t slot : used) {
+      add(file_.sections[*slots_].content.substr(std::min<uint64_t>(slot, file_.sections[*slots_].content.size()),
+                                                 kSlotBytes));
       add_targets(*slots_, slot, 1);
     }
   }
