@@ -159,10 +159,10 @@ struct MadeFile {
     header.e_ident[EI_CLASS] = ELFCLASS64;
     header.e_shoff = bytes.size();
     header.e_shentsize = sizeof(Elf64_Shdr);
-    header.e_shnum = static_cast<uint16_t>(headers.size());
+    header.e_shnum = static_cast<uint16_t>(headers_.size());
     header.e_shstrndx = 7;
     std::memcpy(bytes.data(), &header, sizeof(header));
-    bytes += view(headers.data(), headers.size() * sizeof(headers[0]));
+    bytes += view(headers_.data(), headers_.size() * sizeof(headers_[0]));
   }
 
  private:
@@ -175,10 +175,10 @@ struct MadeFile {
     section.sh_size = content.size();
     section.sh_link = link;
     section.sh_info = info;
-    headers.push_back(section);
+    headers_.push_back(section);
     bytes += content;
   }
-  std::vector<Elf64_Shdr> headers;
+  std::vector<Elf64_Shdr> headers_;
 };
 
 TEST(CodeHashOfFiles, ObjectsAreFollowedThroughPointers) {
