@@ -113,11 +113,11 @@ void tile_product(const TileArgs& a, int batch, int split, int64_t row0, int64_t
   block_sync();  // the next tile reuses the shared memory
 }
 
-// Blocks per SM that must find room; 0: the compiler decides, which would cost this variant a few spilled bytes.
+// Blocks per SM that must find room; 0: the compiler decides, which would cost these variants a few spilled bytes.
 constexpr int tile_min_blocks(DType type, int tile_m, int tile_n) {
-  return type == DType::q3_K && tile_m == 128 && tile_n == 16 ? 4 : 0;
+  const bool tall = tile_m == 128 && tile_n == 16, square = tile_m == 64 && tile_n == 64;
+  return tall || (square && type == DType::q5_1 && kArch >= 1000) ? 3 : 0;
 }
-
 constexpr int float_tile_min_blocks(int tile_m, int tile_n, bool vector) {
   return kArch == 1000 && tile_m == 64 && tile_n == 32 && !vector ? 4 : 0;
 }
