@@ -116,7 +116,7 @@ void tile_product(const TileArgs& a, int batch, int split, int64_t row0, int64_t
 // Blocks per SM that must find room; 0: the compiler decides, which would cost these variants a few spilled bytes.
 constexpr int tile_min_blocks(DType type, int tile_m, int tile_n) {
   const bool tall = tile_m == 128 && tile_n == 16, square = tile_m == 64 && tile_n == 64;
-  return tall || (square && type == DType::q5_1 && kArch >= 1000) ? 3 : 0;
+  return tall || (square && (kArch == 1000 || (kArch == 1200 && type == DType::q5_1))) ? 3 : 0;
 }
 constexpr int float_tile_min_blocks(int tile_m, int tile_n, bool vector) {
   return kArch == 1000 && tile_m == 64 && tile_n == 32 && !vector ? 4 : 0;
