@@ -393,6 +393,7 @@ TEST(Cli, ExplainsForAnAbsentGpu) {
   EXPECT_EQ(one.status, 0) << one.err;
   EXPECT_NE(one.out.find("device    Some Card (sm_90a, 7 SMs)"), std::string::npos) << one.out;
   EXPECT_NE(one.out.find("variant   dequant_gemm"), std::string::npos) << one.out;
+  EXPECT_NE(one.out.find("narrow bf16: narrow_pieces<DType::bf16>"), std::string::npos) << one.out;
   std::filesystem::remove(file);
 }
 
