@@ -263,6 +263,7 @@ Result<const OpDef*> find_test_target(std::string_view name) {
 Result<std::vector<BenchCase>> test_cases(std::span<const OpDef* const> targets, const Selection& selection,
                                           const DeviceInfo& device, const Profile* profile) {
   std::vector<BenchCase> cases;
+  size_t known = 0;
   const bool several = selection.variant == "all" || selection.variant == "full";
   for (const OpDef* op : targets) {
     CUDABK_ASSIGN(const std::optional<AxisValues> wanted, wanted_values(*op, selection.axes));
@@ -273,17 +274,17 @@ Result<std::vector<BenchCase>> test_cases(std::span<const OpDef* const> targets,
       continue;
     }
     for (const CaseParams& params : op->test_cases()) {
+      ++known;
       if (has_values(*op, params, *wanted)) {
         CUDABK_TRY(add_variants(*op, params, selection, device, profile, cases));
       }
     }
   }
-  const size_t before = cases.size();
   CUDABK_ASSIGN(std::vector<BenchCase> kept, filtered(cases, selection));
   if (kept.empty()) {
     return Error{ErrorKind::kNothing, fmt::format("nothing selected: none of {} test cases has these values and passes "
                                                   "--filter/--exclude (cudabk test --list shows all)",
-                                                  before)};
+                                                  known)};
   }
   return kept;
 }
@@ -301,15 +302,23 @@ Result<RunResult> run_tests(Device& device, const Profile& profile, const std::v
   const auto start = std::chrono::steady_clock::now();
   run.complete = true;
   for (size_t i = 0; i < cases.size(); ++i) {
-    if (options.interrupted != nullptr && *options.interrupted) {
+    const auto stop = [&] {
       run.complete = false;
       run.incomplete_reason = fmt::format("interrupted after {} of {} cases", i, cases.size());
+    };
+    if (options.interrupted != nullptr && *options.interrupted) {
+      stop();
       break;
     }
     const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const double left = i == 0 ? -1 : elapsed / static_cast<double>(i) * static_cast<double>(cases.size() - i);
     observer.case_started(i, cases.size(), cases[i], left);
-    run.cases.push_back(runner.run(cases[i]));
+    CaseResult row = runner.run(cases[i]);
+    if (row.status == CaseStatus::kInterrupted) {
+      stop();
+      break;
+    }
+    run.cases.push_back(std::move(row));
     observer.case_done(run.cases.back());
   }
   return run;

@@ -199,6 +199,44 @@ TEST_F(Probe, DevicesRunOnSeveralThreadsAtOnce) {
   EXPECT_EQ(good, 150);
 }
 
+// Ctrl-C in the middle of a long kernel: it ends, its later blocks are not run, and the device works again afterwards.
+TEST_F(Probe, AFlagEndsAKernelBetweenBlocks) {
+  constexpr int kLong = 256 << 16;
+  std::atomic<bool> flag = false;
+  DeviceOptions options;
+  options.interrupted = &flag;
+  auto device = open("host:1", options);
+  auto x = device->allocate(int64_t{kLong} * 4), y = device->allocate(int64_t{kLong} * 4);
+  ASSERT_TRUE(x.ok() && y.ok());
+  ASSERT_TRUE(device->fill(x->ptr(), 0, x->bytes()).ok());
+  auto stream = device->create_stream();
+  const ProbeArgs args{reinterpret_cast<const float*>(x->ptr()), reinterpret_cast<float*>(y->ptr()), kLong, 2};
+  KernelLaunch work = launch(1);
+  work.kernel = *device->kernel({"probe/probe.h", "probe<256>"});
+  work.grid = {kLong / 256, 1, 1};
+  work.args = bytes_of(args);
+  std::atomic_ref<uint32_t> first(*reinterpret_cast<uint32_t*>(y->ptr()));
+  std::thread user([&] {
+    while (first.load() != 0) {  // memory starts as 0xff
+    }
+    flag = true;
+  });
+  const Status cut = (*stream)->run(work);
+  user.join();
+  ASSERT_FALSE(cut.ok());
+  EXPECT_EQ(cut.error().kind, ErrorKind::kInterrupted) << cut.error().message;
+  EXPECT_NE(cut.error().message.find("probe<"), std::string::npos) << cut.error().message;
+  const auto* words = reinterpret_cast<const uint32_t*>(y->ptr());
+  EXPECT_LT(std::count(words, words + kLong, 0U), kLong / 2);
+  EXPECT_EQ((*stream)->run(work).error().kind, ErrorKind::kInterrupted);  // until the flag is taken back
+  const GemmCall gemm{DType::f32, DType::f32, false, 8, 8, 8, 8, 8, 8, 1, 0, 0, 0, x->ptr(), x->ptr(), y->ptr()};
+  EXPECT_EQ((*stream)->run(gemm).error().kind, ErrorKind::kInterrupted);
+  flag = false;
+  EXPECT_TRUE((*stream)->run(gemm).ok());
+  ASSERT_TRUE((*stream)->run(work).ok());
+  EXPECT_EQ(std::count(words, words + kLong, 0U), kLong);
+}
+
 TEST_F(Probe, HashCoversTheSources) {
   EXPECT_TRUE(kernel_->report().code_hash.starts_with("sha256:"));
   EXPECT_EQ(kernel_->report().code_hash.size(), 7u + 64u);
