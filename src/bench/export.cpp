@@ -30,7 +30,8 @@ std::vector<std::string> axis_order(const RunResult& run) {
 std::string csv_line(const std::vector<std::string>& fields) {
   std::string line;
   for (size_t i = 0; i < fields.size(); ++i) {
-    line += (i == 0 ? "" : ",") + csv_field(fields[i]);
+    line += i == 0 ? "" : ",";
+    line += csv_field(fields[i]);
   }
   return line + "\r\n";
 }

@@ -402,7 +402,9 @@ void add_tune_command(CLI::App& app, CliContext& context) {
   command->add_flag("--isolate", flags->isolate, "in a child process, restarted when a candidate brings it down");
   command->add_option("--hang", flags->hang, "--isolate: a candidate that takes longer is killed (120s)");
   command->add_option("--journal", flags->journal, "file with every timing (default: in the cache folder)");
-  command->add_flag("--fresh,!--resume", flags->fresh, "forget the journal's earlier timings (default: resume)");
+  command->add_flag("--fresh", flags->fresh, "forget the journal's earlier timings");
+  command->add_flag_callback(
+      "--resume", [flags] { flags->fresh = false; }, "go on with the journal's earlier timings (default)");
   command->add_option("--seed", flags->seed, "of the random data (42)")->check(check_seed);
   command->add_option("--write", flags->write, "profile to write or merge into (default: this user's)");
   command->add_flag("--dry-run", flags->dry_run, "write nothing");

@@ -130,7 +130,7 @@ TEST(Cli, BadInputIsOneLineAndAStatus) {
       {{"test", "mulmat", "--filter", "nothing like this"}, 4, "nothing selected"},
       {{"list"}, 2, "needs what (ops, types"},
       {{"explain"}, 2, "ops: mul_mat (mulmat)"},
-      {{"compare"}, 2, "needs paths ("},
+      {{"compare"}, 2, "needs baseline ("},
       {{"compare", "/dev/null"}, 2, "two results are compared"},
       {{"explain", "mulmat", "--arch", "sm_91"}, 2, "unknown architecture 'sm_91'; valid: sm_75, "},
       {{"kernels", "list", "--arch", "sm_91"}, 2, "unknown architecture 'sm_91'; valid: sm_75, "},
