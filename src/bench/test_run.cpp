@@ -264,9 +264,15 @@ Result<std::vector<BenchCase>> test_cases(std::span<const OpDef* const> targets,
                                           const DeviceInfo& device, const Profile* profile) {
   std::vector<BenchCase> cases;
   size_t known = 0;
+  std::optional<Error> refusal;  // the first op's to which the values are unknown
   const bool several = selection.variant == "all" || selection.variant == "full";
   for (const OpDef* op : targets) {
-    CUDABK_ASSIGN(const std::optional<AxisValues> wanted, wanted_values(*op, selection.axes));
+    Result<std::optional<AxisValues>> values = wanted_values(*op, selection.axes);
+    if (!values.ok() && targets.size() > 1) {  // of another op, perhaps
+      refusal = refusal ? refusal : std::optional(std::move(values).error());
+      continue;
+    }
+    CUDABK_ASSIGN(const std::optional<AxisValues> wanted, std::move(values));
     if (!wanted && targets.size() == 1) {
       CUDABK_TRY(expand_axes(op->name(), op->axes(), selection.axes, true));  // says which axis is unknown
     }
@@ -279,6 +285,9 @@ Result<std::vector<BenchCase>> test_cases(std::span<const OpDef* const> targets,
         CUDABK_TRY(add_variants(*op, params, selection, device, profile, cases));
       }
     }
+  }
+  if (known == 0 && refusal) {
+    return *std::move(refusal);
   }
   CUDABK_ASSIGN(std::vector<BenchCase> kept, filtered(cases, selection));
   if (kept.empty()) {

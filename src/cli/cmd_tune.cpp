@@ -7,6 +7,7 @@
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <tuple>
 
 #include "bench/cases.h"
 #include "bench/shapes.h"
@@ -164,8 +165,14 @@ Result<TuneOptions> options_of(CliContext& context, const TuneFlags& flags, cons
   CUDABK_ASSIGN(options.search.strategy, parse_strategy(flags.strategy));
   options.search.top = flags.top;
   options.confirm_rounds = flags.confirm;
-  CUDABK_ASSIGN(options.margin, parse_fraction(flags.margin, 1.0));
-  CUDABK_ASSIGN(options.regret, parse_fraction(flags.regret, 1.0));
+  for (const auto& [flag, text, target] : {std::tuple("--margin", &flags.margin, &options.margin),
+                                           std::tuple("--regret", &flags.regret, &options.regret)}) {
+    Result<double> fraction = parse_fraction(*text, 1.0);
+    if (!fraction.ok()) {
+      return std::move(fraction).error().with_context(flag);
+    }
+    *target = *fraction;
+  }
   if (!flags.budget.empty()) {
     Result<double> budget = parse_budget_s(flags.budget);
     if (!budget.ok()) {

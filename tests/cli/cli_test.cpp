@@ -91,6 +91,8 @@ TEST(Cli, BadInputIsOneLineAndAStatus) {
        "--type: q8_K is a format of activations, not of weights; valid: f32, "},
       {{"tune", "mulmat", "--type", "tq1_0"}, 2, "--type: tq1_0 is a format that no kernel takes yet; valid: f32, "},
       {{"bench", "add", "--type", "q4_K"}, 2, "--type: q4_K is no type that add takes here; valid: f32, f16"},
+      {{"tune", "mulmat", "--margin", "5"}, 2, "--margin: \"5\": expected a share"},
+      {{"test", "--type", "q9_K"}, 2, "valid: f32, f16, bf16, q4_0"},
       {{"tune", "rms_norm"}, 2, "ops that can be tuned: mul_mat"},
       {{"tune", "mulmat", "--strategy", "luck"}, 2, "valid: halving, exhaustive"},
       {{"explain", "mulmat", "--varian", "mmq"}, 2, "(did you mean --variant?); see cudabk explain --help"},
@@ -280,6 +282,15 @@ TEST(Cli, TestComparesWithTheReference) {
     compared += row["status"] == "ok" && row["check"]["elements"].get<int64_t>() > 0 ? 1 : 0;
   }
   EXPECT_GT(compared, 3U);
+}
+
+// Of all ops, those that know the type.
+TEST(Cli, TestOfAllOpsTakesATypeOfSome) {
+  const ProcessResult r = run_cudabk({"test", "--type", "q4_K", "--list"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("mul_mat type=q4_K "), std::string::npos);
+  EXPECT_NE(r.out.find("get_rows type=q4_K "), std::string::npos);
+  EXPECT_EQ(r.out.find("type=f32"), std::string::npos);
 }
 
 TEST(Cli, FusionGraphsPass) {
