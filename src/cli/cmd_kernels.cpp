@@ -10,6 +10,7 @@
 #include "bench/kernel_sweep.h"
 #include "bench/sweep.h"
 #include "bench/table.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "core/units.h"
 
@@ -241,6 +242,11 @@ void add_kernels_command(CLI::App& app, CliContext& context) {
   command->require_subcommand(1);
   const auto flags = std::make_shared<KernelFlags>();
 
+  command->footer(
+      "Examples:\n"
+      "  cudabk kernels build --arch sm_90a\n"
+      "  cudabk kernels list --arch sm_90a --filter mmvq");
+
   CLI::App* list = command->add_subcommand("list", "variants with registers, shared memory, stack and spills");
   list->add_option("--arch", flags->archs, "architectures, a,b,c (default: the device's)");
   add_filter_option(*list, *flags);
@@ -249,7 +255,7 @@ void add_kernels_command(CLI::App& app, CliContext& context) {
   CLI::App* build = command->add_subcommand("build", "compile every variant into the cache; needs no GPU");
   build->add_option("--arch", flags->archs, "architectures, a,b,c (default: all that are supported)");
   build->add_option("--jobs,-j", flags->jobs, "variants compiled at a time (default: one per core)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, 1024));
   build->add_flag("--strict", flags->strict,
                   "local memory is a failure: arrays on the stack in any variant that is named somewhere, spilled "
                   "registers in what a profile or a default configuration takes");
