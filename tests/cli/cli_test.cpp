@@ -419,7 +419,7 @@ TEST(Cli, ListsVariantsOfBothLayouts) {
 // What only a GPU can run is chosen for one that is not here; a profile of one card says which.
 TEST(Cli, ExplainsForAnAbsentGpu) {
   const std::vector<std::string> words = {"explain", "mulmat", "--type", "q4_K",   "-m",     "4096",        "-k",
-                                          "14336",   "-n",     "16",     "--arch", "sm_90a", "--no-compile"};
+                                          "14336",   "-n",     "64",     "--arch", "sm_90a", "--no-compile"};
   const ProcessResult any = run_cudabk(words);
   EXPECT_EQ(any.status, 0) << any.err;
   EXPECT_NE(any.out.find("device    any sm_90a GPU"), std::string::npos) << any.out;
