@@ -150,6 +150,9 @@ Support frag_wide_can_run(const Problem& p, const Config& c, const DeviceInfo& d
   if (p.dim("n") > 8 * kMaxGridYZ) {
     return Support::no("more columns than a grid has");
   }
+  if (c.at("tiles") == 2 && p.dim("n") <= 8) {
+    return Support::no("one tile of 8 columns is enough");
+  }
   const int shared =
       frag_wide_shared_bytes(weight_type(p), c.at("tiles"), c.at("strips"), c.at("warps"), c.at("stages"));
   return frag_rings_can_run(c, c.at("tiles") == 1 ? 16 : 12, shared, d);
@@ -163,10 +166,14 @@ Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d
     return Support::no(fmt::format("needs warp-group products of an sm_90a GPU, the device is {}{}",
                                    d.emulated ? "an emulated " : "", d.arch));
   }
+  if (p.dim("n") <= c.at("cols") / 4 || p.dim("n") > c.at("cols") * 16) {
+    return Support::no(fmt::format("blocks of {} columns are for {} to {}, the problem has {}", c.at("cols"),
+                                   c.at("cols") / 4 + 1, c.at("cols") * 16, p.dim("n")));
+  }
   if (frag_tile_stages(weight_type(p), c.at("cols"), c.at("groups"), d.max_shared_bytes) == 0) {
     return Support::no(fmt::format("two stages do not fit into {} bytes of shared memory", d.max_shared_bytes));
   }
-  return p.dim("n") <= c.at("cols") * kMaxGridYZ ? Support{} : Support::no("more columns than a grid has");
+  return {};
 }
 
 Support dequant_gemm_can_run(const Problem& p, const Config&, const DeviceInfo&) { return quantized_weights(p); }
