@@ -15,8 +15,6 @@ struct MmsfArgs {
   int64_t x_col_stride, x_stride2, x_stride3;  // activations
   int32_t m, n, k;
   int32_t splits;  // parts of k: what the warps of a block hold
-  const float*
-      x_scale;  // [batch][n]: what the products of activations in the weights' type are multiplied with; or null
 };
 
 struct MmsfReduceArgs {

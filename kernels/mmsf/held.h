@@ -50,7 +50,6 @@ Eight narrow_eight(const float (&v)[8]) {
 template <DType W, DType X, int Tiles, int Chunks, int Together, bool Vector>
 struct Held {
   static constexpr bool kScales = W == DType::f16 && X == DType::f32;
-  static constexpr bool kAsTheyAre = W == X && Vector;
   static constexpr int kDepth = Chunks < Together ? Chunks : Together;
   static constexpr int kWidth = Tiles < Together / kDepth ? Tiles : Together / kDepth;
 
@@ -60,10 +59,6 @@ struct Held {
   // factors: shared memory of this warp, one float per column.
   void load(const HeldPlace& p, float* factors) {
     scaled = false;
-    if constexpr (kAsTheyAre) {
-      load_raw(p);
-      return;
-    }
     float largest[Tiles];
     load_all(p, nullptr, largest);
     if constexpr (kScales) {
@@ -83,23 +78,6 @@ struct Held {
   static float of_column(float largest) {
     largest = max_f(largest, shuffle_xor(largest, 1));
     return max_f(largest, shuffle_xor(largest, 2));
-  }
-
-  // Activations in the weights' type: every load under way at once.
-  void load_raw(const HeldPlace& p) {
-#pragma unroll
-    for (int tile = 0; tile < Tiles; ++tile) {
-      const int col = 8 * tile + lane() / 4;
-      const uint8_t* x = p.x + col * p.col_stride;
-      const int left = col < p.cols ? p.left : 0;
-#pragma unroll
-      for (int c = 0; c < Chunks; ++c) {
-        const int at = c * kMmsfChunk;
-        const u32x4 raw =
-            at < left ? load_fresh(reinterpret_cast<const u32x4*>(x + at * block_bytes(X))) : u32x4{0, 0, 0, 0};
-        chunks[c][tile] = {{raw.x, raw.y, raw.z, raw.w}};
-      }
-    }
   }
 
   // Multiplied by what 1 / factors has (nullptr: 1). largest: |x| of this lane's elements of each tile, before that.

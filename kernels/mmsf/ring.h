@@ -118,13 +118,6 @@ void multiply_ring(const MmsfArgs& a) {
                 static_cast<int64_t>(k0 + own) * block_bytes(X),
             a.x_col_stride, a.n, a.k - k0 - own},
            factors);
-    if (X == W && a.x_scale != nullptr) {
-      x.scaled = true;
-      for (int col = lane(); col < 8 * Tiles; col += kWarpSize) {
-        factors[col] = col < a.n ? load_fresh(a.x_scale + static_cast<int64_t>(batch) * a.n + col) : 0.0f;
-      }
-      warp_sync();
-    }
 #pragma unroll 1
     for (int buffer = 0; strip * kMmsfRows < a.m; strip += groups, buffer ^= 1) {
       float sum[Tiles][4] = {};

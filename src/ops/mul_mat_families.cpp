@@ -164,11 +164,12 @@ Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&)
 const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmsfParams = {{"warps", {8, 16}, 8}, {"chunks", {2, 4, 8}, 2}, {"blocks", {1, 2}, 1}};
-// Chunks and stage: of 32 elements of k; bulk: how a stage is copied; narrow: activations are
-// converted by a kernel of their own.
-const std::vector<ConfigParam> kMmsfRingParams = {{"warps", {8, 16}, 8},      {"chunks", {2, 4, 8, 14}, 4},
-                                                  {"stage", {2, 4, 7, 8}, 4}, {"slots", {2, 3, 4}, 2},
-                                                  {"bulk", {0, 1}, 0},        {"narrow", {0, 1}, 0}};
+// Chunks and stage: of 32 elements of k; bulk: how a stage is copied.
+const std::vector<ConfigParam> kMmsfRingParams = {{"warps", {8, 16}, 8},
+                                                  {"chunks", {2, 4, 8, 14}, 4},
+                                                  {"stage", {2, 4, 7, 8}, 4},
+                                                  {"slots", {2, 3, 4}, 2},
+                                                  {"bulk", {0, 1}, 0}};
 const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8, 10}, 8}, {"strips", {1, 2}, 1}};
 const std::vector<ConfigParam> kFragWideParams = {{"warps", {4, 6}, 4}, {"blocks", {1, 2}, 1}};
 const std::vector<ConfigParam> kFragTileParams = {

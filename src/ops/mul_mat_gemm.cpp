@@ -43,6 +43,34 @@ DType gemm_type(const Product& p, const DeviceInfo& device) {
   return p.weights.type == DType::bf16 && device.cc < 80 ? DType::f32 : p.weights.type;
 }
 
+// f32 activations as dense rows of 16 bits; f16 rows come with what their products are to be multiplied with.
+ConvertedRows narrow_activations(const Tensor& x, DType to, LowerContext& ctx, Launches& launches) {
+  const int64_t rows = row_count(x), k = x.ne[0];
+  const bool f16 = to == DType::f16;
+  const int64_t data_bytes = (rows * k * 2 + 255) / 256 * 256;
+  const auto memory = ctx.shared_scratch(x, fmt::format("{} {}", dtype_name(to), k), data_bytes + (f16 ? rows * 4 : 0));
+  const ConvertedRows result{memory.ref, f16 ? memory.ref + data_bytes : BufferRef{}};
+  if (!memory.fresh) {
+    return result;
+  }
+  const int64_t blocks = f16 ? rows : rows * ((k + kNarrowPiece - 1) / kNarrowPiece);
+  const std::string entry = f16 ? fmt::format("narrow_rows<{}, {}>", type_text(to), narrow_runs(k))
+                                : fmt::format("narrow_pieces<{}>", type_text(to));
+  KernelCall<ConvertArgs> call({"convert/narrow.h", entry}, {static_cast<uint32_t>(blocks)},
+                               {static_cast<uint32_t>(f16 ? kNarrowRowThreads : kNarrowPieceThreads)},
+                               f16 ? kNarrowRowThreads / 32 * 4 : 0);
+  set_activations(call, x, ctx);
+  call.args.rows = rows;
+  call.args.k_padded = static_cast<int32_t>(k);
+  call.bind(call.args.dst, result.data);
+  if (f16) {
+    call.bind(call.args.scale, result.scale);
+  }
+  call.work().programmatic = true;
+  launches.push_back(call.launch(fmt::format("narrow {}", dtype_name(to))));
+  return result;
+}
+
 // Float weights have the faster conversion where alignment allows.
 ConvertedRows gemm_activations(const Product& p, DType to, LowerContext& ctx, Launches& launches) {
   const Tensor& x = p.x;
@@ -171,33 +199,6 @@ Launch gemm_launch(const Product& p, const Operand& w, const Operand& x, LowerCo
 }
 
 }  // namespace
-
-ConvertedRows narrow_activations(const Tensor& x, DType to, LowerContext& ctx, Launches& launches) {
-  const int64_t rows = row_count(x), k = x.ne[0];
-  const bool f16 = to == DType::f16;
-  const int64_t data_bytes = (rows * k * 2 + 255) / 256 * 256;
-  const auto memory = ctx.shared_scratch(x, fmt::format("{} {}", dtype_name(to), k), data_bytes + (f16 ? rows * 4 : 0));
-  const ConvertedRows result{memory.ref, f16 ? memory.ref + data_bytes : BufferRef{}};
-  if (!memory.fresh) {
-    return result;
-  }
-  const int64_t blocks = f16 ? rows : rows * ((k + kNarrowPiece - 1) / kNarrowPiece);
-  const std::string entry = f16 ? fmt::format("narrow_rows<{}, {}>", type_text(to), narrow_runs(k))
-                                : fmt::format("narrow_pieces<{}>", type_text(to));
-  KernelCall<ConvertArgs> call({"convert/narrow.h", entry}, {static_cast<uint32_t>(blocks)},
-                               {static_cast<uint32_t>(f16 ? kNarrowRowThreads : kNarrowPieceThreads)},
-                               f16 ? kNarrowRowThreads / 32 * 4 : 0);
-  set_activations(call, x, ctx);
-  call.args.rows = rows;
-  call.args.k_padded = static_cast<int32_t>(k);
-  call.bind(call.args.dst, result.data);
-  if (f16) {
-    call.bind(call.args.scale, result.scale);
-  }
-  call.work().programmatic = true;
-  launches.push_back(call.launch(fmt::format("narrow {}", dtype_name(to))));
-  return result;
-}
 
 Launches lower_gemm(const Product& p, LowerContext& ctx) {
   Launches launches;

@@ -115,8 +115,4 @@ struct ConvertedRows {
 };
 ConvertedRows convert_activations(const Tensor& x, DType to, int64_t k_padded, LowerContext& ctx, Launches& launches);
 
-// f32 activations with rows on multiples of 16 bytes, k a multiple of 4, as dense rows of f16 or bf16, likewise; f16
-// rows come with what their products are to be multiplied with.
-ConvertedRows narrow_activations(const Tensor& x, DType to, LowerContext& ctx, Launches& launches);
-
 }  // namespace cudabk

@@ -45,21 +45,7 @@ struct Variant {
   int64_t held() const { return static_cast<int64_t>(warps) * chunks * kMmsfChunk; }
 };
 
-// Activations as the kernel reads them.
-struct Columns {
-  BufferRef data, scale;  // scale.index < 0: none
-  int64_t col_stride, stride2, stride3;
-};
-
-Columns columns_in_place(const Tensor& x, LowerContext& ctx) { return {ctx.data(x), {}, x.nb[1], x.nb[2], x.nb[3]}; }
-
-Columns narrow_columns(const Product& p, LowerContext& ctx, Launches& launches) {
-  const ConvertedRows rows = narrow_activations(p.x, p.weights.type, ctx, launches);
-  const int64_t row = p.k() * 2, slice = row * p.n();
-  return {rows.data, rows.scale, row, slice, slice * p.x.ne[2]};
-}
-
-Launches launch_variant(const Product& p, const Variant& v, const Columns& x, Launches launches, LowerContext& ctx) {
+Launches launch_variant(const Product& p, const Variant& v, LowerContext& ctx) {
   const int splits = static_cast<int>((p.k() + v.held() - 1) / v.held());
   const int64_t strips = (p.m() + kMmsfRows - 1) / kMmsfRows;
   const int64_t room = static_cast<int64_t>(ctx.device().sm_count) * v.blocks;
@@ -67,21 +53,18 @@ Launches launch_variant(const Product& p, const Variant& v, const Columns& x, La
   KernelCall<MmsfArgs> call(v.kernel, {static_cast<uint32_t>(groups * splits), 1, grid_extent(p.batch())},
                             {static_cast<uint32_t>(v.warps * 32)}, static_cast<uint32_t>(v.shared_bytes));
   set_weights(call, p, ctx);
-  call.args.x_col_stride = x.col_stride;
-  call.args.x_stride2 = x.stride2;
-  call.args.x_stride3 = x.stride3;
+  call.args.x_col_stride = p.x.nb[1];
+  call.args.x_stride2 = p.x.nb[2];
+  call.args.x_stride3 = p.x.nb[3];
   call.args.splits = splits;
-  call.bind(call.args.x, x.data);
-  if (x.scale.index >= 0) {
-    call.bind(call.args.x_scale, x.scale);
-  }
+  call.bind(call.args.x, ctx.data(p.x));
   Launches after;
   call.bind(call.args.dst, splits > 1 ? add_mmsf_reduce(p, ctx, splits, after) : ctx.data(p.dst));
   if (splits == 1) {
     set_epilogue(call, p, ctx);
   }
   call.work().programmatic = weights_are_constant(p.weights);
-  launches.push_back(call.launch(fmt::format("mmsf {}", dtype_name(p.weights.type))));
+  Launches launches{call.launch(fmt::format("mmsf {}", dtype_name(p.weights.type)))};
   std::move(after.begin(), after.end(), std::back_inserter(launches));
   return launches;
 }
@@ -92,7 +75,7 @@ Launches lower_registers(const Product& p, int warps, int chunks, int blocks, Lo
   const std::string_view access = !rows_in_vectors(p) ? "kElements" : (p.k() % v.held() == 0 ? "kWhole" : "kVector");
   v.kernel = {"mmsf/mmsf.h", fmt::format("mmsf<{}, {}, {}, {}, {}, {}, MmsfAccess::{}>", type_text(p.weights.type),
                                          type_text(p.x.type), tiles, chunks, warps, blocks, access)};
-  return launch_variant(p, v, columns_in_place(p.x, ctx), {}, ctx);
+  return launch_variant(p, v, ctx);
 }
 
 }  // namespace
@@ -111,15 +94,11 @@ Launches lower_mmsf_ring(const Product& p, LowerContext& ctx) {
   const int tiles = mmsf_tiles(p.n()), warps = c.at("warps"), chunks = c.at("chunks"), stage = c.at("stage"),
             slots = c.at("slots");
   const bool bulk = c.at("bulk") != 0;
-  const bool narrow = c.at("narrow") != 0 && p.x.type == DType::f32;
   Variant v{{}, warps, chunks, 1, mmsf_ring_shared_bytes(warps, tiles, stage, slots)};
   v.kernel = {bulk ? "mmsf/bulk.h" : "mmsf/ring.h",
               fmt::format("mmsf_{}<{}, {}, {}, {}, {}, {}, {}, {}>", bulk ? "bulk" : "async", type_text(p.weights.type),
-                          type_text(narrow ? p.weights.type : p.x.type), tiles, chunks, warps, stage, slots,
-                          p.k() % v.held() == 0)};
-  Launches launches;
-  const Columns x = narrow ? narrow_columns(p, ctx, launches) : columns_in_place(p.x, ctx);
-  return launch_variant(p, v, x, std::move(launches), ctx);
+                          type_text(p.x.type), tiles, chunks, warps, stage, slots, p.k() % v.held() == 0)};
+  return launch_variant(p, v, ctx);
 }
 
 }  // namespace cudabk

@@ -87,14 +87,6 @@ TEST_P(MmsfRing, ProductsAreExact) {
   a.stride2 = a.row_stride * c.m;
   a.x_col_stride = c.k * block_bytes(c.x);
   a.x_stride2 = a.x_col_stride * c.n;
-  // Activations in the weights' type come with a factor for each column.
-  std::vector<float> factors;
-  for (int64_t col = 0; col < int64_t{c.n} * c.batch; ++col) {
-    factors.push_back(c.x == c.weights ? static_cast<float>(1 << col % 3) : 1.0F);
-  }
-  const auto* factor_bytes = reinterpret_cast<const std::byte*>(factors.data());
-  const Memory scale = on_device({factor_bytes, factor_bytes + factors.size() * sizeof(float)});
-  a.x_scale = c.x == c.weights ? reinterpret_cast<const float*>(scale.ptr()) : nullptr;
   a.m = c.m, a.n = c.n, a.k = c.k, a.splits = splits;
   const std::string entry =
       fmt::format("mmsf_async<DType::{}, DType::{}, {}, {}, {}, {}, {}, {}>", dtype_name(c.weights), dtype_name(c.x),
@@ -124,8 +116,7 @@ TEST_P(MmsfRing, ProductsAreExact) {
       expected +=
           w.values[static_cast<size_t>((slice * c.m + row) * c.k + e)] * x.values[static_cast<size_t>(col * c.k + e)];
     }
-    ASSERT_EQ(sum, static_cast<float>(expected) * factors[static_cast<size_t>(col)])
-        << "row " << row << ", column " << col;
+    ASSERT_EQ(sum, static_cast<float>(expected)) << "row " << row << ", column " << col;
   }
 }
 
@@ -135,7 +126,6 @@ INSTANTIATE_TEST_SUITE_P(Cases, MmsfRing,
                          testing::Values(RingCase{DType::f16, DType::f32, 75, 5, 1024, 1, 1, 4, 4, 2},
                                          RingCase{DType::bf16, DType::f32, 100, 9, 1096, 1, 1, 4, 4, 2},
                                          RingCase{DType::f16, DType::f16, 40, 17, 1024, 1, 3, 4, 4, 2},
-                                         RingCase{DType::bf16, DType::bf16, 36, 20, 1040, 2, 2, 4, 4, 2},
                                          RingCase{DType::bf16, DType::f32, 90, 33, 264, 2, 4, 4, 4, 2},
                                          RingCase{DType::bf16, DType::f32, 75, 3, 1304, 3, 3, 4, 2, 3},
                                          RingCase{DType::bf16, DType::f32, 17, 16, 2048, 1, 2, 4, 2, 3},
