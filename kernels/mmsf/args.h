@@ -73,8 +73,11 @@ constexpr int mmsf_ring_together(int tiles, int chunks, int room) {
   return chunks % 7 == 0 ? 7 : (tiles * chunks * 4 + 160 <= room ? 8 : 4);
 }
 
-constexpr int mmsf_ring_shared_bytes(int warps, int tiles, int stage, int slots) {
-  return mmsf_shared_bytes(warps, tiles) + warps * slots * (kMmsfRows * mmsf_stage_pitch(stage) + 8);
+// bulk: one ring and two barriers per stage for all warps, else a ring for every warp.
+constexpr int mmsf_ring_shared_bytes(int warps, int tiles, int stage, int slots, bool bulk) {
+  const int slot =
+      bulk ? kMmsfRows * mmsf_stage_pitch(warps * stage) + 16 : warps * kMmsfRows * mmsf_stage_pitch(stage);
+  return mmsf_shared_bytes(warps, tiles) + slots * slot;
 }
 
 }  // namespace cudabk

@@ -1,6 +1,5 @@
-// mmsf with weights through shared memory: every warp has a ring of its own, of stages of 16 rows times a piece of its
-// part of k, so that memory reads long pieces of rows and stays busy while warps exchange their sums. Nothing but the
-// sums is shared by warps: a stage is refilled as soon as its warp has read it.
+// mmsf with weights through a ring of stages in shared memory, so that memory reads long pieces of rows and stays busy
+// while warps exchange their sums. A stage is 16 rows times a piece of k, of which every warp multiplies its own part.
 #pragma once
 
 #include "mmsf/mmsf.h"
@@ -32,18 +31,21 @@ inline const uint8_t* stage_row(const MmsfArgs& a, const uint8_t* weights, int s
   return weights + static_cast<int64_t>(at < a.m ? at : a.m - 1) * a.row_stride + static_cast<int64_t>(k0) * 2;
 }
 
-// A warp's stages, filled by copies of 16 bytes, one group of copies per stage.
-template <int Stage, int Slots, bool Whole>
+// Filled by copies of 16 bytes, one group of copies per stage; every warp has a ring of its own parts and waits for
+// nobody.
+template <int Warps, int Stage, int Slots, bool Whole>
 struct AsyncRing {
   static constexpr int kPitch = mmsf_stage_pitch(Stage), kSlot = kMmsfRows * kPitch;
-  uint8_t* memory;  // [Slots][16][kPitch]
+  static constexpr int kBehind = 0;  // stages that a refill comes after the stage was read
+  uint8_t* memory;                   // [Slots][16][kPitch]
   int read_slot = 0, fill_slot = 0;
 
-  AsyncRing(uint8_t* ring, uint8_t*) : memory(ring) {}
+  explicit AsyncRing(uint8_t* ring) : memory(ring + warp() * Slots * kSlot) {}
 
-  // Starts the copies of the next stage; past the last strip there are none.
-  void fill(const MmsfArgs& a, const uint8_t* weights, int strip, int k0) {
+  // Starts the copies of the next stage, which begins with element block_k0; past the last strip there are none.
+  void fill(const MmsfArgs& a, const uint8_t* weights, int strip, int block_k0) {
     constexpr int kPieces = Stage * 4;
+    const int k0 = block_k0 + warp() * Stage * kMmsfChunk;
     if (strip * kMmsfRows < a.m) {
       const int bytes = stage_bytes<Stage, Whole>(a.k, k0);
 #pragma unroll
@@ -57,7 +59,7 @@ struct AsyncRing {
     async_commit();
     fill_slot = fill_slot + 1 == Slots ? 0 : fill_slot + 1;
   }
-  // The oldest stage, complete.
+  // This warp's part of the oldest stage, complete.
   const uint8_t* wait() {
     async_wait<Slots - 1>();
     warp_sync();
@@ -89,34 +91,35 @@ template <class Ring, DType W, DType X, int Tiles, int Chunks, int Warps, int St
 void multiply_ring(const MmsfArgs& a) {
   constexpr int kStrip = 8 * Tiles * kMmsfPitch, kParts = Chunks / Stage;
   constexpr int kTogether = mmsf_ring_together(Tiles, Chunks, mmsf_register_room(Warps, 1));
+  constexpr int kWide = Warps * Stage * kMmsfChunk;  // elements of k of a stage
   static_assert(Chunks % Stage == 0);
   static_assert(kArch >= 800 || Tiles == 0, "not applicable: needs the tensor cores of sm_80");
   uint8_t* memory = shared_memory<uint8_t>();
-  float* strips = reinterpret_cast<float*>(memory + Warps * Slots * Ring::kSlot);  // [2][Warps][8 * Tiles][kMmsfPitch]
+  auto* strips = reinterpret_cast<float*>(memory);  // [2][Warps][8 * Tiles][kMmsfPitch]
   float* factors = strips + 2 * Warps * kStrip + warp() * 8 * Tiles;
-  uint8_t* barriers = reinterpret_cast<uint8_t*>(strips + Warps * (2 * kStrip + 8 * Tiles));
-  Ring ring(memory + warp() * Slots * Ring::kSlot, barriers + warp() * Slots * 8);
+  Ring ring(memory + mmsf_shared_bytes(Warps, Tiles));
   const int split = block_x() % a.splits, groups = grid_x() / a.splits;
-  const int k0 = (split * Warps + warp()) * Chunks * kMmsfChunk, own = lane() % 4 * 8;
+  const int block_k0 = split * Warps * Chunks * kMmsfChunk;
+  const int k0 = block_k0 + warp() * Stage * kMmsfChunk + lane() % 4 * 8;  // this lane's first element
 #pragma unroll 1
   for (int batch = block_z(); batch < a.batch.batch; batch += grid_z()) {
     const uint8_t* weights = a.weights + weight_offset(a.batch, batch, a.stride2, a.stride3);
     int strip = block_x() / a.splits;
     StagePlace<kParts> next{strip};
     const auto fill = [&] {
-      ring.fill(a, weights, next.strip, k0 + next.part * Stage * kMmsfChunk);
+      ring.fill(a, weights, next.strip, block_k0 + next.part * kWide);
       next.advance(groups);
     };
 #pragma unroll 1
-    for (int i = 0; i < Slots; ++i) {
+    for (int i = 0; i < Slots - Ring::kBehind; ++i) {
       fill();
     }
     allow_next_kernel();
     wait_for_previous_kernel();  // weights are constant: their copies may overlap the kernel before this one
-    Held<W, X, Tiles, Chunks, kTogether, true> x;
+    Held<W, X, Tiles, Chunks, kTogether, true, Stage, Warps * Stage> x;
     x.load({a.x + batch % a.batch.b2 * a.x_stride2 + batch / a.batch.b2 * a.x_stride3 +
-                static_cast<int64_t>(k0 + own) * block_bytes(X),
-            a.x_col_stride, a.n, a.k - k0 - own},
+                static_cast<int64_t>(k0) * block_bytes(X),
+            a.x_col_stride, a.n, a.k - k0},
            factors);
 #pragma unroll 1
     for (int buffer = 0; strip * kMmsfRows < a.m; strip += groups, buffer ^= 1) {
@@ -127,7 +130,7 @@ void multiply_ring(const MmsfArgs& a) {
 #pragma unroll
         for (int c = 0; c < Stage; ++c) {
           Eight w[2];
-          read_chunk<Whole>(stage, Ring::kPitch, c, a.k - k0 - own - part * Stage * kMmsfChunk, w);
+          read_chunk<Whole>(stage, Ring::kPitch, c, a.k - k0 - part * kWide, w);
           multiply_chunk<W, Tiles>(sum, w, x.chunks[part * Stage + c]);
         }
         ring.release();
@@ -144,7 +147,7 @@ void multiply_ring(const MmsfArgs& a) {
 // grid: x = splits * groups, z = batch (looped).
 template <DType W, DType X, int Tiles, int Chunks, int Warps, int Stage, int Slots, bool Whole>
 KERNEL_MIN_BLOCKS(mmsf_async, Warps* kWarpSize, 1)(MmsfArgs a) {
-  multiply_ring<AsyncRing<Stage, Slots, Whole>, W, X, Tiles, Chunks, Warps, Stage, Slots, Whole>(a);
+  multiply_ring<AsyncRing<Warps, Stage, Slots, Whole>, W, X, Tiles, Chunks, Warps, Stage, Slots, Whole>(a);
 }
 
 }  // namespace cudabk

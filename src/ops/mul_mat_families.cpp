@@ -118,7 +118,7 @@ Support mmsf_ring_can_run(const Problem& p, const Config& c, const DeviceInfo& d
     return Support::no(fmt::format("{} chunks are not whole stages of {}", chunks, stage));
   }
   return streamed_fits(p, mmsf_ring_registers(tiles, chunks, stage), mmsf_register_room(warps, 1),
-                       mmsf_ring_shared_bytes(warps, tiles, stage, c.at("slots")), d);
+                       mmsf_ring_shared_bytes(warps, tiles, stage, c.at("slots"), c.at("bulk") != 0), d);
 }
 
 Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo&) {
@@ -167,8 +167,8 @@ const std::vector<ConfigParam> kMmsfParams = {{"warps", {8, 16}, 8}, {"chunks", 
 // Chunks and stage: of 32 elements of k; bulk: how a stage is copied.
 const std::vector<ConfigParam> kMmsfRingParams = {{"warps", {8, 16}, 8},
                                                   {"chunks", {2, 4, 8, 14}, 4},
-                                                  {"stage", {2, 4, 7, 8}, 4},
-                                                  {"slots", {2, 3, 4}, 2},
+                                                  {"stage", {1, 2, 4, 7, 8}, 4},
+                                                  {"slots", {2, 3, 4, 5}, 2},
                                                   {"bulk", {0, 1}, 0}};
 const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8, 10}, 8}, {"strips", {1, 2}, 1}};
 const std::vector<ConfigParam> kFragWideParams = {{"warps", {4, 6}, 4}, {"blocks", {1, 2}, 1}};

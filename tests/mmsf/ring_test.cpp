@@ -96,7 +96,7 @@ TEST_P(MmsfRing, ProductsAreExact) {
   KernelLaunch launch{*kernel,
                       {static_cast<uint32_t>(kGroups * splits), 1, 1},
                       {kWarps * 32, 1, 1},
-                      static_cast<uint32_t>(mmsf_ring_shared_bytes(kWarps, tiles, c.stage, c.slots)),
+                      static_cast<uint32_t>(mmsf_ring_shared_bytes(kWarps, tiles, c.stage, c.slots, false)),
                       false,
                       std::vector<std::byte>(sizeof(a))};
   std::memcpy(launch.args.data(), &a, sizeof(a));
