@@ -60,6 +60,8 @@ constexpr int mmsf_shared_bytes(int warps, int tiles) { return 4 * warps * tiles
 
 // ---- the ring of weights in shared memory ----
 
+constexpr int kMmsfRingMaxCols = 32;  // of more, warps exchange sums for longer than weights take to arrive
+
 // Bytes from row to row of a stage of `chunks` chunks: an odd number of 64, so that neighbouring rows do not share
 // banks.
 constexpr int mmsf_stage_pitch(int chunks) { return (chunks | 1) * kMmsfChunk * 2; }

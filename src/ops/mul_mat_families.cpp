@@ -70,7 +70,7 @@ Support mmf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
 }
 
 // What mmsf and mmsf_ring have in common.
-Support streamed_floats(const Problem& p, const DeviceInfo& d) {
+Support streamed_floats(const Problem& p, int64_t max_cols, const DeviceInfo& d) {
   const DType t = weight_type(p);
   if (t != DType::f16 && t != DType::bf16) {
     return Support::no(fmt::format("{} weights are not 16-bit floats", p.key));
@@ -81,8 +81,8 @@ Support streamed_floats(const Problem& p, const DeviceInfo& d) {
   if (p.dim("f32_precision") != 0) {
     return Support::no("f32 precision was requested, this kernel multiplies in the weights' type");
   }
-  if (p.dim("n") > kMmsfMaxCols) {
-    return Support::no(fmt::format("up to {} columns, the problem has {}", kMmsfMaxCols, p.dim("n")));
+  if (p.dim("n") > max_cols) {
+    return Support::no(fmt::format("up to {} columns, the problem has {}", max_cols, p.dim("n")));
   }
   return {};
 }
@@ -97,7 +97,7 @@ Support streamed_fits(const Problem& p, int registers, int room, int shared, con
 }
 
 Support mmsf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
-  if (const Support s = streamed_floats(p, d); !s) {
+  if (const Support s = streamed_floats(p, kMmsfMaxCols, d); !s) {
     return s;
   }
   const int tiles = mmsf_tiles(p.dim("n")), warps = c.at("warps");
@@ -106,7 +106,7 @@ Support mmsf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
 }
 
 Support mmsf_ring_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
-  if (const Support s = streamed_floats(p, d); !s) {
+  if (const Support s = streamed_floats(p, kMmsfRingMaxCols, d); !s) {
     return s;
   }
   const int tiles = mmsf_tiles(p.dim("n")), warps = c.at("warps"), chunks = c.at("chunks"), stage = c.at("stage");

@@ -126,10 +126,10 @@ INSTANTIATE_TEST_SUITE_P(Cases, MmsfRing,
                          testing::Values(RingCase{DType::f16, DType::f32, 75, 5, 1024, 1, 1, 4, 4, 2},
                                          RingCase{DType::bf16, DType::f32, 100, 9, 1096, 1, 1, 4, 4, 2},
                                          RingCase{DType::f16, DType::f16, 40, 17, 1024, 1, 3, 4, 4, 2},
-                                         RingCase{DType::bf16, DType::f32, 90, 33, 264, 2, 4, 4, 4, 2},
+                                         RingCase{DType::bf16, DType::f32, 90, 29, 264, 2, 4, 4, 4, 2},
                                          RingCase{DType::bf16, DType::f32, 75, 3, 1304, 3, 3, 4, 2, 3},
                                          RingCase{DType::bf16, DType::f32, 17, 16, 2048, 1, 2, 4, 2, 3},
-                                         RingCase{DType::f16, DType::f32, 5, 64, 40, 1, 1, 4, 4, 2}),
+                                         RingCase{DType::f16, DType::f32, 5, 32, 40, 1, 1, 4, 4, 2}),
                          name_of);
 
 Problem product_of(int64_t n) {
@@ -151,8 +151,11 @@ TEST(MmsfRingRules, WhatCannotRunIsRefused) {
   info.cc = 90, info.emulated = false, info.max_shared_bytes = 232448;
   const Config good{{"warps", 8}, {"chunks", 8}, {"stage", 4}, {"slots", 4}, {"bulk", 1}};
   EXPECT_TRUE(ring_support(32, good, info));
-  EXPECT_FALSE(ring_support(64, good, info)) << "registers of activations";
-  EXPECT_FALSE(ring_support(65, good, info)) << "columns";
+  EXPECT_FALSE(ring_support(33, good, info)) << "columns";
+  Config large = good;
+  large["chunks"] = 14, large["stage"] = 2;
+  EXPECT_TRUE(ring_support(16, large, info));
+  EXPECT_FALSE(ring_support(32, large, info)) << "registers of activations";
   Config odd = good;
   odd["stage"] = 7;
   EXPECT_FALSE(ring_support(8, odd, info)) << "a part of k that is no whole number of stages";
