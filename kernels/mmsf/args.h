@@ -70,16 +70,11 @@ constexpr int mmsf_ring_registers(int tiles, int chunks, int stage) {
   return tiles * chunks * 4 + tiles * 4 + (stage < 4 ? stage : 4) * 8 + 56;
 }
 
-// As mmsf_together, and a divisor of `chunks`.
-constexpr int mmsf_ring_together(int tiles, int chunks, int room) {
-  return chunks % 7 == 0 ? 7 : (tiles * chunks * 4 + 160 <= room ? 8 : 4);
-}
+// As mmsf_together.
+constexpr int mmsf_ring_together(int tiles, int chunks, int room) { return tiles * chunks * 4 + 160 <= room ? 8 : 4; }
 
-// bulk: one ring and two barriers per stage for all warps, else a ring for every warp.
-constexpr int mmsf_ring_shared_bytes(int warps, int tiles, int stage, int slots, bool bulk) {
-  const int slot =
-      bulk ? kMmsfRows * mmsf_stage_pitch(warps * stage) + 16 : warps * kMmsfRows * mmsf_stage_pitch(stage);
-  return mmsf_shared_bytes(warps, tiles) + slots * slot;
+constexpr int mmsf_ring_shared_bytes(int warps, int tiles, int stage, int slots) {
+  return mmsf_shared_bytes(warps, tiles) + slots * warps * kMmsfRows * mmsf_stage_pitch(stage);
 }
 
 }  // namespace cudabk

@@ -33,14 +33,13 @@ inline const uint8_t* stage_row(const MmsfArgs& a, const uint8_t* weights, int s
 
 // Filled by copies of 16 bytes, one group of copies per stage; every warp has a ring of its own parts and waits for
 // nobody.
-template <int Warps, int Stage, int Slots, bool Whole>
-struct AsyncRing {
+template <int Stage, int Slots, bool Whole>
+struct WeightRing {
   static constexpr int kPitch = mmsf_stage_pitch(Stage), kSlot = kMmsfRows * kPitch;
-  static constexpr int kBehind = 0;  // stages that a refill comes after the stage was read
-  uint8_t* memory;                   // [Slots][16][kPitch]
+  uint8_t* memory;  // [Slots][16][kPitch]
   int read_slot = 0, fill_slot = 0;
 
-  explicit AsyncRing(uint8_t* ring) : memory(ring + warp() * Slots * kSlot) {}
+  explicit WeightRing(uint8_t* ring) : memory(ring + warp() * Slots * kSlot) {}
 
   // Starts the copies of the next stage, which begins with element block_k0; past the last strip there are none.
   void fill(const MmsfArgs& a, const uint8_t* weights, int strip, int block_k0) {
@@ -86,9 +85,11 @@ void read_chunk(const uint8_t* stage, int pitch, int c, int left, Eight (&w)[2])
   }
 }
 
-// The kernel. A block computes part `split` of k of every groups-th strip, as in mmsf.
-template <class Ring, DType W, DType X, int Tiles, int Chunks, int Warps, int Stage, int Slots, bool Whole>
-void multiply_ring(const MmsfArgs& a) {
+// A block computes part `split` of k of every groups-th strip, as in mmsf.
+// grid: x = splits * groups, z = batch (looped).
+template <DType W, DType X, int Tiles, int Chunks, int Warps, int Stage, int Slots, bool Whole>
+KERNEL_MIN_BLOCKS(mmsf_ring, Warps* kWarpSize, 1)(MmsfArgs a) {
+  using Ring = WeightRing<Stage, Slots, Whole>;
   constexpr int kStrip = 8 * Tiles * kMmsfPitch, kParts = Chunks / Stage;
   constexpr int kTogether = mmsf_ring_together(Tiles, Chunks, mmsf_register_room(Warps, 1));
   constexpr int kWide = Warps * Stage * kMmsfChunk;  // elements of k of a stage
@@ -111,7 +112,7 @@ void multiply_ring(const MmsfArgs& a) {
       next.advance(groups);
     };
 #pragma unroll 1
-    for (int i = 0; i < Slots - Ring::kBehind; ++i) {
+    for (int i = 0; i < Slots; ++i) {
       fill();
     }
     allow_next_kernel();
@@ -142,12 +143,6 @@ void multiply_ring(const MmsfArgs& a) {
     }
     block_sync();  // the next batch entry reuses the memory
   }
-}
-
-// grid: x = splits * groups, z = batch (looped).
-template <DType W, DType X, int Tiles, int Chunks, int Warps, int Stage, int Slots, bool Whole>
-KERNEL_MIN_BLOCKS(mmsf_async, Warps* kWarpSize, 1)(MmsfArgs a) {
-  multiply_ring<AsyncRing<Warps, Stage, Slots, Whole>, W, X, Tiles, Chunks, Warps, Stage, Slots, Whole>(a);
 }
 
 }  // namespace cudabk

@@ -110,15 +110,11 @@ Support mmsf_ring_can_run(const Problem& p, const Config& c, const DeviceInfo& d
     return s;
   }
   const int tiles = mmsf_tiles(p.dim("n")), warps = c.at("warps"), chunks = c.at("chunks"), stage = c.at("stage");
-  if (c.at("bulk") != 0 && (d.cc < 90 || d.emulated)) {
-    return Support::no(
-        fmt::format("needs bulk copies of an sm_90 GPU, the device is {}{}", d.emulated ? "an emulated " : "", d.arch));
-  }
   if (chunks % stage != 0) {
     return Support::no(fmt::format("{} chunks are not whole stages of {}", chunks, stage));
   }
   return streamed_fits(p, mmsf_ring_registers(tiles, chunks, stage), mmsf_register_room(warps, 1),
-                       mmsf_ring_shared_bytes(warps, tiles, stage, c.at("slots"), c.at("bulk") != 0), d);
+                       mmsf_ring_shared_bytes(warps, tiles, stage, c.at("slots")), d);
 }
 
 Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo&) {
@@ -164,12 +160,9 @@ Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&)
 const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmsfParams = {{"warps", {8, 16}, 8}, {"chunks", {2, 4, 8}, 2}, {"blocks", {1, 2}, 1}};
-// Chunks and stage: of 32 elements of k; bulk: how a stage is copied.
-const std::vector<ConfigParam> kMmsfRingParams = {{"warps", {8, 16}, 8},
-                                                  {"chunks", {2, 4, 8, 14}, 4},
-                                                  {"stage", {1, 2, 4, 7, 8}, 4},
-                                                  {"slots", {2, 3, 4, 5}, 2},
-                                                  {"bulk", {0, 1}, 0}};
+// Chunks and stage: of 32 elements of k.
+const std::vector<ConfigParam> kMmsfRingParams = {
+    {"warps", {8, 16}, 8}, {"chunks", {4, 8}, 4}, {"stage", {2, 4}, 4}, {"slots", {2, 3, 4}, 2}};
 const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8, 10}, 8}, {"strips", {1, 2}, 1}};
 const std::vector<ConfigParam> kFragWideParams = {{"warps", {4, 6}, 4}, {"blocks", {1, 2}, 1}};
 const std::vector<ConfigParam> kFragTileParams = {

@@ -93,11 +93,10 @@ Launches lower_mmsf_ring(const Product& p, LowerContext& ctx) {
   const Config& c = p.choice.config;
   const int tiles = mmsf_tiles(p.n()), warps = c.at("warps"), chunks = c.at("chunks"), stage = c.at("stage"),
             slots = c.at("slots");
-  const bool bulk = c.at("bulk") != 0;
-  Variant v{{}, warps, chunks, 1, mmsf_ring_shared_bytes(warps, tiles, stage, slots, bulk)};
-  v.kernel = {bulk ? "mmsf/bulk.h" : "mmsf/ring.h",
-              fmt::format("mmsf_{}<{}, {}, {}, {}, {}, {}, {}, {}>", bulk ? "bulk" : "async", type_text(p.weights.type),
-                          type_text(p.x.type), tiles, chunks, warps, stage, slots, p.k() % v.held() == 0)};
+  Variant v{{}, warps, chunks, 1, mmsf_ring_shared_bytes(warps, tiles, stage, slots)};
+  v.kernel = {"mmsf/ring.h",
+              fmt::format("mmsf_ring<{}, {}, {}, {}, {}, {}, {}, {}>", type_text(p.weights.type), type_text(p.x.type),
+                          tiles, chunks, warps, stage, slots, p.k() % v.held() == 0)};
   return launch_variant(p, v, ctx);
 }
 

@@ -89,14 +89,14 @@ TEST_P(MmsfRing, ProductsAreExact) {
   a.x_stride2 = a.x_col_stride * c.n;
   a.m = c.m, a.n = c.n, a.k = c.k, a.splits = splits;
   const std::string entry =
-      fmt::format("mmsf_async<DType::{}, DType::{}, {}, {}, {}, {}, {}, {}>", dtype_name(c.weights), dtype_name(c.x),
+      fmt::format("mmsf_ring<DType::{}, DType::{}, {}, {}, {}, {}, {}, {}>", dtype_name(c.weights), dtype_name(c.x),
                   tiles, c.chunks, kWarps, c.stage, c.slots, c.k % held == 0);
   const auto kernel = device_->kernel({"mmsf/ring.h", entry, sizeof(a)});
   ASSERT_TRUE(kernel.ok()) << kernel.error().message;
   KernelLaunch launch{*kernel,
                       {static_cast<uint32_t>(kGroups * splits), 1, 1},
                       {kWarps * 32, 1, 1},
-                      static_cast<uint32_t>(mmsf_ring_shared_bytes(kWarps, tiles, c.stage, c.slots, false)),
+                      static_cast<uint32_t>(mmsf_ring_shared_bytes(kWarps, tiles, c.stage, c.slots)),
                       false,
                       std::vector<std::byte>(sizeof(a))};
   std::memcpy(launch.args.data(), &a, sizeof(a));
@@ -149,24 +149,20 @@ TEST(MmsfRingRules, WhatCannotRunIsRefused) {
   const auto device = open_device("host", {}).value();
   DeviceInfo info = device->info();
   info.cc = 90, info.emulated = false, info.max_shared_bytes = 232448;
-  const Config good{{"warps", 8}, {"chunks", 8}, {"stage", 4}, {"slots", 4}, {"bulk", 1}};
+  const Config good{{"warps", 8}, {"chunks", 8}, {"stage", 4}, {"slots", 4}};
   EXPECT_TRUE(ring_support(32, good, info));
   EXPECT_FALSE(ring_support(33, good, info)) << "columns";
   Config large = good;
-  large["chunks"] = 14, large["stage"] = 2;
-  EXPECT_TRUE(ring_support(16, large, info));
-  EXPECT_FALSE(ring_support(32, large, info)) << "registers of activations";
+  large["warps"] = 16, large["slots"] = 2;
+  EXPECT_TRUE(ring_support(8, large, info));
+  EXPECT_FALSE(ring_support(16, large, info)) << "registers of activations";
   Config odd = good;
-  odd["stage"] = 7;
+  odd["stage"] = 3;
   EXPECT_FALSE(ring_support(8, odd, info)) << "a part of k that is no whole number of stages";
   info.max_shared_bytes = 99 * 1024;
   EXPECT_FALSE(ring_support(8, good, info)) << "shared memory";
-  info.max_shared_bytes = 232448;
-  info.cc = 80;
-  EXPECT_FALSE(ring_support(8, good, info)) << "bulk copies";
-  Config plain = good;
-  plain["bulk"] = 0;
-  EXPECT_TRUE(ring_support(8, plain, info));
+  info.max_shared_bytes = 232448, info.cc = 75;
+  EXPECT_FALSE(ring_support(8, good, info)) << "tensor cores";
 }
 
 }  // namespace
