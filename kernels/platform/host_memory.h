@@ -58,6 +58,12 @@ inline T* shared_memory() {
 }
 
 template <class T>
+inline void load_shared_if(bool wanted, const T* address, T& v) {
+  if (wanted) {
+    v = host::load(address);
+  }
+}
+template <class T>
 inline T load_readonly(const T* address) {
   return host::load(address);
 }
