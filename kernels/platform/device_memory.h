@@ -13,6 +13,12 @@ __forceinline__ T* shared_memory() {
 
 // Address in the shared window, as PTX instructions take it.
 __forceinline__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+// The word at an address of shared memory that no one writes any more.
+__forceinline__ uint32_t shared_word(uint32_t address) {
+  uint32_t v;
+  asm("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(address));
+  return v;
+}
 
 // One overload per access width. The loads are volatile so that none moves above wait_for_previous_kernel().
 namespace detail {

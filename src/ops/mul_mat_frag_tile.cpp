@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "formats/frag_place.h"
 #include "frag/tile_args.h"
@@ -12,25 +11,27 @@
 namespace cudabk {
 namespace {
 
-constexpr int kPackThreads = 512;
+constexpr int kPackThreads = 256;
 
 struct PackedTiles {
   BufferRef tiles, scale;
 };
 
-// The activations as f16 tiles with a scale per column, shared by all products of `x`.
-PackedTiles pack_tiles(const Tensor& x, LowerContext& ctx, Launches& launches) {
+// The activations as f16 tiles with a scale per column and part of k, shared by all products of `x` with as many parts.
+PackedTiles pack_tiles(const Tensor& x, int parts, LowerContext& ctx, Launches& launches) {
   const int64_t n = x.ne[1], batch = x.ne[2] * x.ne[3];
   const int64_t bytes = batch * ((n + 7) / 8) * frag_units(x.ne[0]) * 4 * kTileColumnsBytes;
-  const auto memory = ctx.shared_scratch(x, "tiles of f16", bytes + batch * n * 4);
+  const auto memory = ctx.shared_scratch(x, fmt::format("tiles of f16, {} parts", parts), bytes + batch * parts * n * 4);
   const PackedTiles result{memory.ref, memory.ref + bytes};
   if (!memory.fresh) {
     return result;
   }
   KernelCall<PackTilesArgs> call({"frag/tile_columns.h", fmt::format("pack_tiles<{}>", rows_aligned(x, 16))},
-                                 {static_cast<uint32_t>(n), grid_extent(batch)}, {kPackThreads}, 64);
+                                 {static_cast<uint32_t>(n), static_cast<uint32_t>(parts), grid_extent(batch)},
+                                 {kPackThreads}, 64);
   set_activations(call, x, ctx);
   call.args.batch = static_cast<int32_t>(batch);
+  call.args.parts = parts;
   call.bind(call.args.tiles, result.tiles);
   call.bind(call.args.scale, result.scale);
   call.work().programmatic = true;
@@ -41,34 +42,29 @@ PackedTiles pack_tiles(const Tensor& x, LowerContext& ctx, Launches& launches) {
 }  // namespace
 
 Launches lower_frag_tile(const Product& p, LowerContext& ctx) {
-  Launches launches, after;
+  Launches launches;
   const Tensor& w = p.weights;
   const FragView view = *frag_view(w);  // the family applies to nothing else
   const Config& c = p.choice.config;
-  const int cols = c.at("cols"), groups = c.at("groups"), rows = groups * 64;
+  const int cols = c.at("cols"), groups = c.at("groups"), split = c.at("split"), rows = groups * 64;
   const int stages = frag_tile_stages(w.type, cols, groups, static_cast<int>(ctx.device().max_shared_bytes));
-  const int splits = std::min(c.at("split"), view.units);
-  const PackedTiles x = pack_tiles(p.x, ctx, launches);
+  const PackedTiles x = pack_tiles(p.x, split, ctx, launches);
   const Dim3 grid{static_cast<uint32_t>((p.m() + rows - 1) / rows), static_cast<uint32_t>((p.n() + cols - 1) / cols),
-                  grid_extent(p.batch() * splits)};
+                  grid_extent(std::min(p.batch(), kMaxGridYZ / split) * split)};
   KernelCall<FragTileArgs> call(
-      {"frag/tile.h", fmt::format("frag_tile<{}, {}, {}, {}>", type_text(w.type), cols, groups, stages)}, grid,
+      {"frag/tile.h", fmt::format("frag_tile<{}, {}, {}, {}, {}>", type_text(w.type), cols, groups, stages, split)}, grid,
       {static_cast<uint32_t>(groups * 128 + 32)},
       static_cast<uint32_t>(frag_tile_shared_bytes(w.type, cols, groups, stages)));
   set_frag_weights(call, p, view, ctx);
   call.args.factor_stride2 = view.factor_stride2;
   call.args.factor_stride3 = view.factor_stride3;
-  call.args.splits = splits;
   call.bind(call.args.row_factor, ctx.stored(w.root()) + view.factor_offset);
   call.bind(call.args.x, x.tiles);
   call.bind(call.args.x_scale, x.scale);
-  call.bind(call.args.dst, splits > 1 ? add_reduce(p, ctx, splits, after) : ctx.data(p.dst));
-  if (splits == 1) {
-    set_epilogue(call, p, ctx);
-  }
+  call.bind(call.args.dst, ctx.data(p.dst));
+  set_epilogue(call, p, ctx);
   call.work().programmatic = weights_are_constant(w);
   launches.push_back(call.launch(fmt::format("{} {}", p.choice.family, dtype_name(w.type))));
-  std::move(after.begin(), after.end(), std::back_inserter(launches));
   return launches;
 }
 
