@@ -1,6 +1,6 @@
 // Frag weights times tiles of columns, by warp groups: codes become scaled f16 values in registers, the first operand;
 // columns come through a ring in shared memory, the second. A block computes Groups * 64 rows x Cols columns of a part
-// of k; the blocks of all parts are a cluster and add their sums through shared memory. While a product of one tile of
+// of k; the blocks of two parts are a cluster and add their sums through shared memory. While a product of one tile of
 // k runs, the next one is decoded.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace cudabk {
 
 // Shared memory: a table (frag_lookup.h), stages of [columns][strips of all consumers], the barriers, then what results
 // of the columns are multiplied with. A producer warp fills stages, the warp groups (consumers) empty them.
-template <DType T, int Cols, int Groups, int Stages, int Split>
+template <DType T, int Cols, int Groups, int Stages, int Cluster>
 struct FragTileProduct {
   static constexpr FragShape S = frag_shape(T);
   static constexpr int kUnitBytes = S.unit_bytes();
@@ -91,8 +91,8 @@ struct FragTileProduct {
 
   // Tile number Tile of a unit; strip: this warp's in the stage.
   template <int Tile>
-  static void multiply_tile(float (&sum)[Cols / 2], uint32_t (&a)[2][4][4], const TileRows& rows,
-                            const uint8_t* strip, uint64_t columns) {
+  static void multiply_tile(float (&sum)[Cols / 2], uint32_t (&a)[2][4][4], const TileRows& rows, const uint8_t* strip,
+                            uint64_t columns) {
     uint32_t(&fragments)[4][4] = a[Tile % 2];
     FragTile<S> tile;
     tile.template load<FragMemory::kShared>(strip, Tile);
@@ -139,21 +139,23 @@ struct FragTileProduct {
                inverse_power(rows.product[h].factor);
     }
   }
-  static void store(const FragTileArgs& a, int batch, int i, float v) {
-    const int64_t row = static_cast<int64_t>(block_x()) * (kStrips * kFragRows) + warp() * kFragRows +
-                        8 * (i / 2 % 2) + lane() / 4;
+  static void store(const FragTileArgs& a, int batch, int part, int i, float v) {
+    const int64_t row =
+        static_cast<int64_t>(block_x()) * (kStrips * kFragRows) + warp() * kFragRows + 8 * (i / 2 % 2) + lane() / 4;
     const int64_t col = static_cast<int64_t>(block_y()) * Cols + i / 4 * 8 + 2 * (lane() % 4) + i % 2;
     if (row < a.m && col < a.n) {
-      if (a.epilogue.addend != nullptr) {
+      if (a.epilogue.addend != nullptr && a.parts == Cluster) {
         v += a.epilogue.addend[row + col * a.epilogue.column_stride + batch * a.epilogue.batch_stride];
       }
-      a.dst[row + a.m * (col + static_cast<int64_t>(a.n) * batch)] = v;
+      const int64_t slice = static_cast<int64_t>(part / Cluster) * a.batch.batch + batch;
+      a.dst[row + a.m * (col + a.n * slice)] = v;
     }
   }
-  // The parts of k, added in their order: every block adds and stores an equal share of the sums.
-  static void add_parts(const float (&sum)[Cols / 2], const FragTileArgs& a, int batch, int split) {
-    constexpr int kShare = Cols / 2 / Split, kThreads = Groups * 128;
+  // The cluster's parts, added in their order: every block adds and stores an equal share of the sums.
+  static void store_added(const float (&sum)[Cols / 2], const FragTileArgs& a, int batch, int part) {
+    constexpr int kShare = Cols / 2 / Cluster, kThreads = Groups * 128;
     auto* slots = reinterpret_cast<float*>(stage_memory(0)) + thread_x();  // [sum][thread]
+    const int first = part % Cluster * kShare;
     if (warp() < Groups * 4) {
 #pragma unroll
       for (int i = 0; i < Cols / 2; ++i) {
@@ -162,37 +164,31 @@ struct FragTileProduct {
     }
     cluster_sync();
     if (warp() < Groups * 4) {
-#pragma unroll 2
-      for (int i = 0; i < kShare; ++i) {
-        float parts[Split];
-#pragma unroll
-        for (int s = 0; s < Split; ++s) {
-          parts[s] = load_cluster(slots + (split * kShare + i) * kThreads, s);
+#pragma unroll 4
+      for (int i = first; i < first + kShare; ++i) {
+        float v = load_cluster(slots + i * kThreads, 0);
+        for (int block = 1; block < Cluster; ++block) {
+          v += load_cluster(slots + i * kThreads, block);
         }
-        float v = parts[0];
-#pragma unroll
-        for (int s = 1; s < Split; ++s) {
-          v += parts[s];
-        }
-        store(a, batch, split * kShare + i, v);
+        store(a, batch, part, i, v);
       }
     }
-    cluster_sync();  // the slots are read
+    cluster_sync_unordered();  // the slots are read
   }
 
-  static void run(const FragTileArgs& args, int batch, int split) {
-    const int begin = part_begin(args.units, split, Split);
+  static void run(const FragTileArgs& args, int batch, int part) {
+    const int begin = part_begin(args.units, part, args.parts);
     const int tiles = (args.n + 7) / 8, strips = (args.m + kFragRows - 1) / kFragRows, col0 = block_y() * Cols;
     const Walk w{args.weights + weight_offset(args.batch, batch, args.stride2, args.stride3),
                  args.x + static_cast<int64_t>(batch) * tiles * args.units * kColumnUnit,
                  begin,
-                 part_begin(args.units, split + 1, Split) - begin,
+                 part_begin(args.units, part + 1, args.parts) - begin,
                  args.units,
                  static_cast<int>(block_x()) * kStrips,
                  strips - 1,
                  col0 / 8,
                  tiles - 1,
-                 args.x_scale + (static_cast<int64_t>(batch) * Split + split) * args.n + col0,
+                 args.x_scale + (static_cast<int64_t>(batch) * args.parts + part) * args.n + col0,
                  args.n - col0};
     if (thread_x() < 2 * Stages) {
       barrier_init(full(thread_x()), static_cast<int>(thread_x()) < Stages ? 1 : Groups * 4);
@@ -216,25 +212,25 @@ struct FragTileProduct {
     if (warp() < Groups * 4) {
       scale_sums(sum, rows);
     }
-    if constexpr (Split > 1) {
-      add_parts(sum, args, batch, split);
+    if constexpr (Cluster > 1) {
+      store_added(sum, args, batch, part);
     } else if (warp() < Groups * 4) {
 #pragma unroll
       for (int i = 0; i < Cols / 2; ++i) {
-        store(args, batch, i, sum[i]);
+        store(args, batch, part, i, sum[i]);
       }
     }
     block_sync();  // the next batch entry uses the barriers again
   }
 };
 
-// Split: parts of k. grid: x = ceil(m / (Groups * 64)), y = ceil(n / Cols), z = batch * Split (looped), a multiple of
-// Split.
-template <DType T, int Cols, int Groups, int Stages, int Split>
-KERNEL_CLUSTER(frag_tile, Groups * 128 + 32, Split)(FragTileArgs a) {
+// grid: x = ceil(m / (Groups * 64)), y = ceil(n / Cols), z = batch * parts (looped), a multiple of parts.
+template <DType T, int Cols, int Groups, int Stages, int Cluster>
+KERNEL_CLUSTER(frag_tile, Cluster, Groups * 128 + 32)
+(FragTileArgs a) {
   fill_tile_lookup<T, Groups * 4 + 1>();
-  for (int z = block_z(); z < a.batch.batch * Split; z += grid_z()) {
-    FragTileProduct<T, Cols, Groups, Stages, Split>::run(a, z / Split, z % Split);
+  for (int z = block_z(); z < a.batch.batch * a.parts; z += grid_z()) {
+    FragTileProduct<T, Cols, Groups, Stages, Cluster>::run(a, z / a.parts, z % a.parts);
   }
 }
 

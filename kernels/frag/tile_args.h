@@ -15,6 +15,8 @@ constexpr float kSubnormalUnit = 1.0f / (1 << 24);
 // Halves are multiplied with a row's factor in two steps of at most 2^15.
 constexpr float kLargestHalvesFactor = 1 << 30;
 
+constexpr int kPackTilesThreads = 256;  // of a block that packs
+
 struct PackTilesArgs {
   const uint8_t* x;  // f32 [k, n, b2, b3], rows dense; byte strides below
   uint8_t* tiles;
@@ -30,11 +32,23 @@ struct FragTileArgs {
   const uint8_t* row_factor;
   const uint8_t* x;  // PackTilesArgs::tiles
   const float* x_scale;
-  float* dst;  // [m, n, batch] dense
-  EpilogueArgs epilogue;
+  float* dst;             // [m, n, batch] dense; as often as there are sums of clusters
+  EpilogueArgs epilogue;  // applied when there is one
   BatchArgs batch;
   int64_t stride2, stride3, factor_stride2, factor_stride3;
   int32_t m, n, units;
+  int32_t parts;  // of k
+};
+
+// A cluster adds the sums of 2 parts of k; what clusters have is added by another kernel.
+constexpr int tile_cluster(int parts) { return parts > 1 ? 2 : 1; }
+
+constexpr int kTileReduceThreads = 128;  // of a block
+struct AddTilePartsArgs {
+  const float* partial;  // [parts][total]
+  float* dst;            // [m, n, batch] dense, total elements
+  EpilogueArgs epilogue;
+  int64_t total, m, n;
 };
 
 // First unit of a part of k.

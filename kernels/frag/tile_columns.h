@@ -7,9 +7,6 @@
 
 namespace cudabk {
 
-constexpr int kPackTilesThreads = 256;
-constexpr int kPackTilesHeld = 8;  // pieces of 8 elements that a thread keeps in registers between the two passes
-
 // Eight elements, zeros past k.
 template <bool Vector>
 void load_piece(const float* row, int piece, int k, float (&v)[8]) {
@@ -51,9 +48,10 @@ inline float block_largest(float v, float* partial) {
   return warp_max(lane() < kPackTilesThreads / kWarpSize ? partial[lane()] : 0.0f);
 }
 
-// A block per column and part. Vector: rows are 16-byte aligned. Shared memory: 64 bytes.
+// A block per column and part. Vector: rows are 16-byte aligned. Held: pieces of 8 elements that a thread keeps in
+// registers between the two passes; parts that have more are read twice. Shared memory: 64 bytes.
 // grid: x = n, y = parts, z = batch (looped).
-template <bool Vector>
+template <bool Vector, int Held>
 KERNEL(pack_tiles, kPackTilesThreads)(PackTilesArgs a) {
   allow_next_kernel();
   wait_for_previous_kernel();
@@ -65,17 +63,17 @@ KERNEL(pack_tiles, kPackTilesThreads)(PackTilesArgs a) {
   for (int batch = block_z(); batch < a.batch; batch += grid_z()) {
     const auto* row = reinterpret_cast<const float*>(a.x + col * a.nb1 + batch % a.b2 * a.nb2 + batch / a.b2 * a.nb3);
     uint8_t* column = a.tiles + (static_cast<int64_t>(batch) * tiles + col / 8) * all_pieces * 128 + col % 8 * 16;
-    float held[kPackTilesHeld][8];
+    float held[Held][8];
     float largest = 0;
 #pragma unroll
-    for (int i = 0; i < kPackTilesHeld; ++i) {
+    for (int i = 0; i < Held; ++i) {
       const int piece = first + i * kPackTilesThreads;
       if (piece < pieces) {
         load_piece<Vector>(row, piece, a.k, held[i]);
         largest = max_f(largest, largest_magnitude(held[i]));
       }
     }
-    for (int piece = first + kPackTilesHeld * kPackTilesThreads; piece < pieces; piece += kPackTilesThreads) {
+    for (int piece = first + Held * kPackTilesThreads; piece < pieces; piece += kPackTilesThreads) {
       float v[8];
       load_piece<Vector>(row, piece, a.k, v);
       largest = max_f(largest, largest_magnitude(v));
@@ -85,13 +83,13 @@ KERNEL(pack_tiles, kPackTilesThreads)(PackTilesArgs a) {
       a.scale[(static_cast<int64_t>(batch) * a.parts + part) * a.n + col] = divide(1.0f, factor);
     }
 #pragma unroll
-    for (int i = 0; i < kPackTilesHeld; ++i) {
+    for (int i = 0; i < Held; ++i) {
       const int piece = first + i * kPackTilesThreads;
       if (piece < pieces) {
         store_piece(column, piece, held[i], factor);
       }
     }
-    for (int piece = first + kPackTilesHeld * kPackTilesThreads; piece < pieces; piece += kPackTilesThreads) {
+    for (int piece = first + Held * kPackTilesThreads; piece < pieces; piece += kPackTilesThreads) {
       float v[8];
       load_piece<Vector>(row, piece, a.k, v);
       store_piece(column, piece, v, factor);

@@ -4,7 +4,7 @@
 #include "platform/device_memory.h"
 
 // KERNEL for grids whose blocks are clusters of `ClusterZ` along z; the grid's z is a multiple of it.
-#define KERNEL_CLUSTER(name, Threads, ClusterZ) \
+#define KERNEL_CLUSTER(name, ClusterZ, Threads) \
   __global__ void __cluster_dims__(1, 1, ClusterZ) __launch_bounds__(Threads) name
 
 namespace cudabk {
@@ -13,6 +13,11 @@ namespace cudabk {
 // All threads of all blocks of the cluster; what they wrote to shared memory before is visible after.
 __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+// The same without that: for memory that was read to be written again, or left.
+__forceinline__ void cluster_sync_unordered() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
   asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 }
 // A float of the block of this number in the cluster, where it is in this block.

@@ -15,8 +15,8 @@
 #include "formats/slices.h"
 #include "frag/args.h"
 #include "frag/tile_args.h"
-#include "graph/init.h"
 #include "frag/tile_decode.h"
+#include "graph/init.h"
 
 namespace cudabk::test {
 namespace {
@@ -236,8 +236,8 @@ TEST_P(FragLayout, TileValuesAreTheWeights) {
   args.units = static_cast<int32_t>(w.units());
   args.strips = 1;
   run("frag/factors.h", text("frag_factors"), {1, 1, 1}, kFactorWarps * 32, kFactorWarps * kFragRows * 4, args);
-  const std::vector<float> want = decode_raw(w), got = tile_values(w.type, on_host<uint8_t>(packed),
-                                                                   on_host<float>(factors), w.units());
+  const std::vector<float> want = decode_raw(w),
+                           got = tile_values(w.type, on_host<uint8_t>(packed), on_host<float>(factors), w.units());
   double error = 0, norm = 0;
   for (size_t i = 0; i < want.size(); ++i) {
     error += std::pow(double{got[i]} - want[i], 2);
