@@ -151,7 +151,8 @@ struct FragTileProduct {
       a.dst[row + a.m * (col + a.n * slice)] = v;
     }
   }
-  // The cluster's parts, added in their order: every block adds and stores an equal share of the sums.
+  // The cluster's parts, added in their order through shared memory: every block adds and stores an equal share of the
+  // sums.
   static void store_added(const float (&sum)[Cols / 2], const FragTileArgs& a, int batch, int part) {
     constexpr int kShare = Cols / 2 / Cluster, kThreads = Groups * 128;
     auto* slots = reinterpret_cast<float*>(stage_memory(0)) + thread_x();  // [sum][thread]
@@ -162,18 +163,22 @@ struct FragTileProduct {
         slots[i * kThreads] = sum[i];
       }
     }
-    cluster_sync();
+    if constexpr (Cluster > 1) {
+      cluster_sync();
+    }
     if (warp() < Groups * 4) {
 #pragma unroll 4
       for (int i = first; i < first + kShare; ++i) {
-        float v = load_cluster(slots + i * kThreads, 0);
+        float v = Cluster == 1 ? slots[i * kThreads] : load_cluster(slots + i * kThreads, 0);
         for (int block = 1; block < Cluster; ++block) {
           v += load_cluster(slots + i * kThreads, block);
         }
         store(a, batch, part, i, v);
       }
     }
-    cluster_sync_unordered();  // the slots are read
+    if constexpr (Cluster > 1) {
+      cluster_sync_unordered();  // the slots are read
+    }
   }
 
   static void run(const FragTileArgs& args, int batch, int part) {
@@ -212,14 +217,7 @@ struct FragTileProduct {
     if (warp() < Groups * 4) {
       scale_sums(sum, rows);
     }
-    if constexpr (Cluster > 1) {
-      store_added(sum, args, batch, part);
-    } else if (warp() < Groups * 4) {
-#pragma unroll
-      for (int i = 0; i < Cols / 2; ++i) {
-        store(args, batch, part, i, sum[i]);
-      }
-    }
+    store_added(sum, args, batch, part);
     block_sync();  // the next batch entry uses the barriers again
   }
 };
