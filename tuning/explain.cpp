@@ -48,6 +48,8 @@ class Explainer {
     plan_options.profile = &profile_;
     plan_options.fusion = options_.fusion;
     plan_options.disabled_rules = options_.no_fuse;
+    plan_options.forced_family = options_.forced_family;
+    plan_options.forced_config = options_.forced_config;
     choose_layouts(graph_, info_, plan_options);
     CUDABK_ASSIGN(const Plan plan, make_plan(graph_, info_, plan_options));
     e_.target = std::string(op_.name());
@@ -83,10 +85,10 @@ class Explainer {
       } else if (const Support s = frag_can_hold(*leaf, info_); !s) {
         layout.note = s.reason;
       } else {
-        layout.note = fmt::format("the profile gives {} weights the raw layout", dtype_name(leaf->type));
-        if (leaf->layout_wish != LayoutWish::kAuto) {
-          layout.note = "asked for";
-        }
+        layout.note = leaf->layout_wish != LayoutWish::kAuto ? "asked for"
+                      : !options_.forced_family.empty()
+                          ? fmt::format("{} reads it", options_.forced_family)
+                          : fmt::format("the profile gives {} weights the raw layout", dtype_name(leaf->type));
       }
       e_.layouts.push_back(std::move(layout));
     }
@@ -100,7 +102,7 @@ class Explainer {
     }
     c.problem = record.problem;
     c.choice = record.choice;
-    c.rule = "none: last resort of this build";
+    c.rule = options_.forced_family.empty() ? "none: last resort of this build" : "none: asked for by name";
     const Table& table = profile_.table(record.problem);
     if (record.choice.rule >= 0 && static_cast<size_t>(record.choice.rule) < table.rules.size()) {
       const Rule& rule = table.rules[static_cast<size_t>(record.choice.rule)];
@@ -134,7 +136,9 @@ class Explainer {
         config[p.name] = p.fallback;
       }
       const Support support = family.applicable(record.problem, config, info_);
-      c.others.emplace_back(family.name, support ? "could run; no earlier rule names it" : support.reason);
+      c.others.emplace_back(
+          family.name, support ? (options_.forced_family.empty() ? "could run; no earlier rule names it" : "could run")
+                               : support.reason);
     }
   }
 

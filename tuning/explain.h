@@ -74,6 +74,8 @@ struct ExplainOptions {
   Roofs roofs;
   bool fusion = true;
   std::set<std::string> no_fuse;
+  std::string forced_family;  // in place of the table's choice; empty: the table's
+  Config forced_config;
   bool check_stale = true;             // compiles the rule's variant; of the device itself only
   std::optional<DeviceInfo> pose_as;   // what would run on this one, which is not here; the device is then any
   KernelCompiler* compiler = nullptr;  // used for registers where the device is emulated; may be nullptr

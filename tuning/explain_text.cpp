@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/units.h"
+#include "device/label.h"
 #include "tuning/explain.h"
 
 namespace cudabk {
@@ -110,7 +111,8 @@ Json choice_json(const ExplainedChoice& c) {
 }  // namespace
 
 std::string explanation_text(const Explanation& e) {
-  std::string text = fmt::format("device    {} ({}, {} SMs)\n", e.device.name, e.device.arch, e.device.sm_count);
+  std::string text = fmt::format("device    {}\n",
+                                 device_label(e.device.name, e.device.arch, fmt::format("{} SMs", e.device.sm_count)));
   text += fmt::format("profile   {} ({})\n", e.profile_source, e.profile_why);
   for (const ExplainedLayout& l : e.layouts) {
     text += fmt::format(

@@ -130,6 +130,9 @@ Result<bool> PointMeasurer::check(Site& site, const Candidate& candidate) {
 
 // After a failed launch the device may be unusable for everyone: then the run ends here, before others are blamed.
 Status PointMeasurer::failed(Site& site, const Candidate& candidate, const Error& error) {
+  if (error.kind == ErrorKind::kInterrupted) {
+    return error;  // nothing is wrong with the candidate
+  }
   CUDABK_TRY(quarantine(site, candidate, error));
   if (error.kind != ErrorKind::kInternal) {
     return success();

@@ -13,7 +13,7 @@ Result<Strategy> parse_strategy(std::string_view name) {
       return strategy;
     }
   }
-  return invalid(fmt::format("unknown strategy '{}': valid are exhaustive, halving", name));
+  return invalid(fmt::format("unknown strategy '{}'; valid: exhaustive, halving", name));
 }
 
 std::string_view strategy_name(Strategy strategy) {

@@ -141,6 +141,10 @@ Result<TuneReport> tune(ShapeBenchFactory& factory, const Profile& base, Journal
   const bool any =
       std::any_of(report.keys.begin(), report.keys.end(), [](const KeyReport& r) { return !r.points.empty(); });
   if (!any) {
+    if (options.sampler.interrupted != nullptr && *options.sampler.interrupted) {
+      return Error{ErrorKind::kInterrupted,
+                   "interrupted before the first shape was done; the journal keeps its timings"};
+    }
     const std::string why = !report.skipped.empty() ? report.skipped[0]
                             : report.complete       ? std::string("no shapes or no types")
                                                     : std::string("the time ran out before the first shape was done");

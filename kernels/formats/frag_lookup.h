@@ -8,29 +8,36 @@
 namespace cudabk {
 
 // By all Warps warps of a block; waits for all of them.
-template <DType T, int Warps>
+template <DType T, int Warps, int Stride = 128>
 void fill_frag_lookup() {
   if constexpr (has_frag_lookup(T)) {
     constexpr FragTable kTable = frag_table(T);
     for (int byte = warp(); byte < 256; byte += Warps) {
       const uint32_t codes = static_cast<uint32_t>(byte);
       const uint32_t v = look_up_16(kTable, codes & 0x77, ((codes >> 1) & 0x44) | 0x10);
-      shared_memory<uint32_t>()[byte * kWarpSize + lane()] = byte_perm(v, kF16Magic, 0x5150);
+      shared_memory<uint32_t>()[byte * (Stride / 4) + lane()] = byte_perm(v, kF16Magic, 0x5150);
     }
     block_sync();
   }
 }
 
 // frag_fragment in blocks that have filled the table.
-template <DType T, int J>
+template <DType T, int J, int Stride = 128>
 void lookup_fragment(const FragWords<frag_shape(T)>& w, uint32_t (&a)[4]) {
   if constexpr (has_frag_lookup(T)) {
     const uint8_t* table = shared_memory<uint8_t>();
     const uint32_t x = w.low[J], place = static_cast<uint32_t>(lane()) * 4;
-    a[0] = *reinterpret_cast<const uint32_t*>(table + and_or(x << 7, 0x7f80, place));
-    a[2] = *reinterpret_cast<const uint32_t*>(table + and_or(x >> 1, 0x7f80, place));
-    a[1] = *reinterpret_cast<const uint32_t*>(table + and_or(x >> 9, 0x7f80, place));
-    a[3] = *reinterpret_cast<const uint32_t*>(table + and_or(x >> 17, 0x7f80, place));
+    if constexpr (Stride == 256) {  // the byte becomes the second byte of the place
+      a[0] = *reinterpret_cast<const uint32_t*>(table + byte_perm(x, place, 0x5504));
+      a[2] = *reinterpret_cast<const uint32_t*>(table + byte_perm(x, place, 0x5514));
+      a[1] = *reinterpret_cast<const uint32_t*>(table + byte_perm(x, place, 0x5524));
+      a[3] = *reinterpret_cast<const uint32_t*>(table + byte_perm(x, place, 0x5534));
+    } else {
+      a[0] = *reinterpret_cast<const uint32_t*>(table + and_or(x << 7, 0x7f80, place));
+      a[2] = *reinterpret_cast<const uint32_t*>(table + and_or(x >> 1, 0x7f80, place));
+      a[1] = *reinterpret_cast<const uint32_t*>(table + and_or(x >> 9, 0x7f80, place));
+      a[3] = *reinterpret_cast<const uint32_t*>(table + and_or(x >> 17, 0x7f80, place));
+    }
   } else {
     frag_fragment<T, J>(w, a);
   }

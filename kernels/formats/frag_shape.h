@@ -123,8 +123,11 @@ constexpr FragShape frag_shape(DType type) {
   }
 }
 
-// Tables of 16 are read from the beginning of a block's shared memory (frag_lookup.h): [byte][lane][4 bytes].
+// Tables of 16 are read from the beginning of a block's shared memory (frag_lookup.h): [byte][lane][4 bytes], `stride`
+// bytes from byte to byte. 256 saves an instruction per look-up and wants twice the memory.
 constexpr bool has_frag_lookup(DType type) { return frag_shape(type).codes == FragCodes::kTable16; }
-constexpr int frag_lookup_bytes(DType type) { return has_frag_lookup(type) ? 256 * 32 * 4 : 0; }
+constexpr int frag_lookup_bytes(DType type, int stride = 128) { return has_frag_lookup(type) ? 256 * stride : 0; }
+// Where an SM's shared memory holds two blocks with the large table. cc: 80, 86, 90, ...
+constexpr int frag_wide_lookup_stride(int cc) { return cc == 80 || (cc >= 90 && cc < 120) ? 256 : 128; }
 
 }  // namespace cudabk

@@ -45,7 +45,10 @@ struct Format<DType::q6_K> {
   static Codes<16> codes(const Slice& s, int run) {
     return {{word(s, run, 0), word(s, run, 1), word(s, run, 2), word(s, run, 3)}};
   }
-  static f32x2 scale(const Slice& s, int /*part*/, int run) { return {s.scale[run], -32.0f * s.scale[run]}; }
+  static f32x2 scale(const Slice& s, int /*part*/, int run) {
+    const float d = run == 0 ? s.scale[0] : s.scale[1];  // an index would put the slice into local memory
+    return {d, -32.0f * d};
+  }
 };
 
 }  // namespace cudabk

@@ -11,9 +11,8 @@ namespace cudabk {
 // 2t + 16, 2t + 17, 2t + 24, 2t + 25 of the step; then a start value per column, group and row half h:
 // -(1024 + factor * zero) * the sum of the column's group, in the order of column_start_place; then per column the
 // power of two that undoes the scaling of this unit.
-constexpr int kColumnStepBytes = 512, kColumnDataBytes = 8 * kColumnStepBytes;  // of 8 columns
-constexpr int column_step_bytes(int cols) { return kColumnStepBytes / 8 * cols; }
-constexpr int column_data_bytes(int cols) { return kColumnDataBytes / 8 * cols; }
+constexpr int column_step_bytes(int cols) { return 64 * cols; }
+constexpr int column_data_bytes(int cols) { return 8 * column_step_bytes(cols); }
 constexpr int column_scale_place(int group, int cols) {  // bytes
   return column_data_bytes(cols) + kFragDepth / group * cols * 8;
 }
@@ -66,10 +65,31 @@ constexpr int kRepackThreads = 128;  // of a block, one warp per tile
 constexpr int frag_tile_row_bytes(int bytes) { return 64 * bytes + 16; }
 constexpr int dequantize_frag_shared_bytes(int bytes) { return 4 * kFragRows * frag_tile_row_bytes(bytes); }
 
-// Shared memory of blocks that compute up to 8 columns, bytes: a table, then the sums of warps. warps: of a strip.
-constexpr int frag_vector_shared_bytes(DType type, int warps, int strips) {
-  return frag_lookup_bytes(type) + (warps - 1) * strips * 32 * 8;
+// Columns that are packed and computed together, for n of 1 to 4.
+constexpr int frag_narrow_columns(int64_t n) { return n <= 1 ? 1 : (n <= 2 ? 2 : 4); }
+
+// Shared memory of blocks that compute `strips` strips and up to 8 columns, bytes: a table, the sums of all warps, then
+// their rings (frag/ring.h). warps: of a strip for frag_vector, else of the block.
+constexpr int frag_narrow_sums_bytes(int strips, int warps) { return warps * strips * 32 * 8; }
+constexpr int frag_narrow_rings_place(DType type, int strips, int warps) {
+  return frag_lookup_bytes(type) + frag_narrow_sums_bytes(strips, warps);
 }
-constexpr int frag_wide_shared_bytes(DType type, int warps) { return frag_lookup_bytes(type) + (warps - 1) * 32 * 16; }
+constexpr int frag_vector_shared_bytes(DType type, int warps, int strips, int cc) {
+  return frag_lookup_bytes(type, frag_wide_lookup_stride(cc)) + frag_narrow_sums_bytes(strips, warps);
+}
+constexpr int frag_rings_bytes(int slot_bytes, int warps, int stages) { return warps * stages * (slot_bytes + 8); }
+constexpr int frag_ring_shared_bytes(DType type, int cols, int strips, int warps, int stages) {
+  const FragShape s = frag_shape(type);
+  return frag_narrow_rings_place(type, strips, warps) +
+         frag_rings_bytes(strips * s.unit_bytes() + column_unit_bytes(s.group, cols), warps, stages);
+}
+constexpr int frag_wide_rings_place(DType type, int tiles, int strips, int warps) {
+  return frag_lookup_bytes(type) + warps * strips * tiles * 32 * 16;
+}
+constexpr int frag_wide_shared_bytes(DType type, int tiles, int strips, int warps, int stages) {
+  const FragShape s = frag_shape(type);
+  return frag_wide_rings_place(type, tiles, strips, warps) +
+         frag_rings_bytes(strips * s.unit_bytes() + tiles * column_unit_bytes(s.group, 8), warps, stages);
+}
 
 }  // namespace cudabk

@@ -28,6 +28,12 @@ FragRows frag_rows(uint32_t row, uint32_t row_below) {
   return {{row_scale<S, 0>(row), row_scale<S, 1>(row_below)}};
 }
 
+template <FragShape S>
+FragRows shared_frag_rows(const uint8_t* unit) {
+  return frag_rows<S>(load_row_words<S, FragMemory::kShared>(unit, lane() / 4),
+                      load_row_words<S, FragMemory::kShared>(unit, lane() / 4 + 8));
+}
+
 struct FragScales {
   f32x2 of[2];  // {scale, min} of rows g and g + 8
 };

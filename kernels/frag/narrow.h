@@ -23,60 +23,57 @@ struct Period {
   static int result_group() { return lane() % 4 * 2 % kGroups; }
 };
 
-// The activations of one period.
+// Where the first word of this lane's operands is, in a unit, for the first period; periods follow each other.
 template <FragShape S, int Cols>
-struct PeriodColumns {
+int operand_place() {
   using P = Period<S, Cols>;
-  uint32_t words[P::kWords];
-  float start[4];  // of groups result_group() and the next, rows g; then rows g + 8
+  return P::operand_group() * S.group / 32 * column_step_bytes(Cols) + (P::operand_column() * 4 + lane() % 4) * 16 +
+         (S.group == 16 ? P::operand_group() % 2 * 8 : 0);
+}
+template <FragShape S, int Cols>
+constexpr int period_bytes() {
+  return Period<S, Cols>::kGroups * S.group / 32 * column_step_bytes(Cols);
+}
 
-  void load(const uint8_t* unit, int period) {
-    const int group = period * P::kGroups + P::operand_group(), place = P::operand_column() * 4 + lane() % 4;
-    const uint8_t* p = unit + group * S.group / 32 * column_step_bytes(Cols) + place * 16;
-    if constexpr (S.group == 32) {
-      const u32x4 v = load_fresh(reinterpret_cast<const u32x4*>(p));
-      words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
-    } else {
-      const u32x2 v = load_fresh(reinterpret_cast<const u32x2*>(p + group % 2 * 8));
-      words[0] = v.x, words[1] = v.y;
-    }
-    const int first = column_start_place(S.group, Cols, period * P::kGroups + P::result_group(), P::result_column(), 0);
-    const auto v = load_fresh(reinterpret_cast<const f32x4*>(unit + column_data_bytes(Cols) + first * 4));
-    start[0] = v.x, start[1] = v.y, start[2] = v.z, start[3] = v.w;
-  }
-};
+// Where the start values of a period are: of groups result_group() and the next, rows g; then rows g + 8.
+template <FragShape S, int Cols>
+const f32x4* period_starts(const uint8_t* unit, int period) {
+  using P = Period<S, Cols>;
+  const int first = column_start_place(S.group, Cols, period * P::kGroups + P::result_group(), P::result_column(), 0);
+  return reinterpret_cast<const f32x4*>(unit + column_data_bytes(Cols) + first * 4);
+}
 
-// Steps [Step, Step + Count) of 16, all of one period, counted in the unit.
-template <DType T, int Cols, int Step, int Count>
-void multiply_steps(float (&acc)[2][4], const FragWords<frag_shape(T)> (&tiles)[4],
-                    const PeriodColumns<frag_shape(T), Cols>& x, const uint32_t (&masks)[8 / Cols]) {
+// Steps [Step, Step + Count) of 16, all of one period, counted in the unit. X::operand<G, I>(): word I of the second
+// operand of the period's group G, zero in lanes of other groups; X::kLookupStride: of the table (frag_shape.h).
+template <DType T, int Cols, int Step, int Count, class X>
+void multiply_steps(float (&acc)[2][4], const FragWords<frag_shape(T)> (&tiles)[4], const X& x) {
   if constexpr (Count > 0) {
     constexpr FragShape S = frag_shape(T);
     constexpr int kGroup = Step * 16 / S.group % (8 / Cols), kWord = S.group == 32 ? Step % 2 * 2 : 0;
     uint32_t a[4];
-    lookup_fragment<T, Step % 4>(tiles[Step / 4], a);
-    const uint32_t b[2] = {x.words[kWord] & masks[kGroup], x.words[kWord + 1] & masks[kGroup]};
+    lookup_fragment<T, Step % 4, X::kLookupStride>(tiles[Step / 4], a);
+    const uint32_t b[2] = {x.template operand<kGroup, kWord>(), x.template operand<kGroup, kWord + 1>()};
     mma_f16_16816(acc[Step % 2], a, b, acc[Step % 2]);
-    multiply_steps<T, Cols, Step + 1, Count - 1>(acc, tiles, x, masks);
+    multiply_steps<T, Cols, Step + 1, Count - 1>(acc, tiles, x);
   }
 }
 
 // sum[h] of row g + 8h: the period's part of our column result_column(), still spread over lanes.
-template <DType T, int Cols, int Index>
+template <DType T, int Cols, int Index, class X>
 void multiply_period(float (&sum)[2], const FragWords<frag_shape(T)> (&tiles)[4], const u32x2 (&entries)[2],
-                     const FragRows& rows, const PeriodColumns<frag_shape(T), Cols>& x,
-                     const uint32_t (&masks)[8 / Cols]) {
+                     const FragRows& rows, const X& x, f32x4 start) {
   constexpr FragShape S = frag_shape(T);
   constexpr int kSteps = Period<S, Cols>::kSteps;
-  float acc[2][4] = {{x.start[0], x.start[1], x.start[2], x.start[3]}, {0, 0, 0, 0}};
-  multiply_steps<T, Cols, Index * kSteps, kSteps>(acc, tiles, x, masks);
+  const float starts[4] = {start.x, start.y, start.z, start.w};
+  float acc[2][4] = {{start.x, start.y, start.z, start.w}, {0, 0, 0, 0}};
+  multiply_steps<T, Cols, Index * kSteps, kSteps>(acc, tiles, x);
   const FragScales scales[2] = {
       {{group_scale<S, 0, 0>(entries[0], rows.scale[0]), group_scale<S, 1, 0>(entries[1], rows.scale[1])}},
       {{group_scale<S, 0, 1>(entries[0], rows.scale[0]), group_scale<S, 1, 1>(entries[1], rows.scale[1])}}};
   for (int i = 0; i < 4; ++i) {
     sum[i / 2] = fma_f(scales[i % 2].of[i / 2].x, acc[0][i] + acc[1][i], sum[i / 2]);
     if constexpr (S.has_min()) {
-      sum[i / 2] = fma_f(scales[i % 2].of[i / 2].y, x.start[i], sum[i / 2]);
+      sum[i / 2] = fma_f(scales[i % 2].of[i / 2].y, starts[i], sum[i / 2]);
     }
   }
 }

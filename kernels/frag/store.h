@@ -17,74 +17,68 @@ inline void store_frag_value(const FragArgs& a, int batch, int64_t row, int64_t 
   }
 }
 
-// The strip that a warp of a block of Strips strips works on: the warps of a strip are Strips apart. Strips past the
-// last are read as the last one, not stored.
-template <int Strips>
-int own_strip() {
-  return block_x() * Strips + warp() % Strips;
-}
-template <int Strips>
-int read_strip(const FragArgs& a) {
-  const int strips = (a.m + kFragRows - 1) / kFragRows;
-  return own_strip<Strips>() < strips ? own_strip<Strips>() : strips - 1;
+// Where warps leave their sums, behind the table at the beginning of shared memory.
+template <class Slot>
+Slot* sum_slots(int table_bytes) {
+  return reinterpret_cast<Slot*>(shared_memory<uint8_t>() + table_bytes);
 }
 
-// Where warps leave their sums for the first warp of their strip.
-template <DType T, class Slot>
-Slot* sum_slots() {
-  return reinterpret_cast<Slot*>(shared_memory<uint8_t>() + frag_lookup_bytes(T));
+// A warp's part of a strip: rows g and g + 8, column Period::result_column(), spread over the lanes that hold it.
+template <int Strips>
+void leave_narrow(f32x2* slots, const float (&sum)[2], int warp_of_strip, int strip) {
+  slots[(warp_of_strip * Strips + strip) * kWarpSize + lane()] = {sum[0], sum[1]};
 }
-
-// sum: rows g and g + 8 of the strip, column Period::result_column(), spread over the lanes that hold it.
-template <DType T, int Cols, int Warps, int Strips>
-void finish_narrow(float (&sum)[2], const FragArgs& a, int batch) {
+// Adds what the Warps warps of each strip have left, and stores it.
+template <DType T, int Cols, int Strips, int Warps>
+void finish_narrow(const f32x2* slots, const FragArgs& a, int batch) {
   constexpr FragShape S = frag_shape(T);
   using P = Period<S, Cols>;
-  auto* slots = sum_slots<T, f32x2>();  // [warp - Strips][lane]
-  if (warp() >= Strips) {
-    slots[(warp() - Strips) * kWarpSize + lane()] = {sum[0], sum[1]};
-  }
   block_sync();
   if (warp() < Strips) {
-    for (int w = 1; w < Warps; ++w) {
-      const f32x2 v = slots[((w - 1) * Strips + warp()) * kWarpSize + lane()];
-      sum[0] += v.x;
-      sum[1] += v.y;
+    float total[2] = {0, 0};
+    for (int w = 0; w < Warps; ++w) {
+      const f32x2 v = slots[(w * Strips + warp()) * kWarpSize + lane()];
+      total[0] += v.x;
+      total[1] += v.y;
     }
     for (int h = 0; h < 2; ++h) {
       for (int mask = P::kGroups / 4; mask > 0; mask /= 2) {
-        sum[h] += shuffle_xor(sum[h], mask);
+        total[h] += shuffle_xor(total[h], mask);
       }
     }
     if (P::result_group() == 0) {
-      const int64_t row = static_cast<int64_t>(own_strip<Strips>()) * kFragRows + lane() / 4;
+      const int64_t row = (static_cast<int64_t>(block_x()) * Strips + warp()) * kFragRows + lane() / 4;
       for (int h = 0; h < 2; ++h) {
         store_frag_value(a, batch, row + 8 * h, static_cast<int64_t>(block_y()) * Cols + P::result_column(),
-                         sum[h] * frag_row_factor(S, h));
+                         total[h] * frag_row_factor(S, h));
       }
     }
   }
   block_sync();  // the slots are used again
 }
 
-// sum: as the products leave it: rows g, g + 8 of the block's strip and columns 2t, 2t + 1.
-template <DType T, int Warps>
-void finish_wide(float (&sum)[4], const FragArgs& a, int batch) {
+// sum: as the products leave it, per strip and column tile: rows g, g + 8 and columns 2t, 2t + 1.
+template <DType T, int Tiles, int Strips, int Warps>
+void finish_wide(float (&sum)[Strips][Tiles][4], const FragArgs& a, int batch) {
   constexpr FragShape S = frag_shape(T);
-  auto* slots = sum_slots<T, f32x4>();
-  if (warp() > 0) {
-    slots[(warp() - 1) * kWarpSize + lane()] = {sum[0], sum[1], sum[2], sum[3]};
+  constexpr int kParts = Strips * Tiles;
+  auto* slots = sum_slots<f32x4>(frag_lookup_bytes(T));  // [warp][strip][tile][lane]
+#pragma unroll
+  for (int i = 0; i < kParts; ++i) {
+    const float(&v)[4] = sum[i / Tiles][i % Tiles];
+    slots[(warp() * kParts + i) * kWarpSize + lane()] = {v[0], v[1], v[2], v[3]};
   }
   block_sync();
-  if (warp() == 0) {
-    for (int w = 1; w < Warps; ++w) {
-      const f32x4 v = slots[(w - 1) * kWarpSize + lane()];
-      sum[0] += v.x, sum[1] += v.y, sum[2] += v.z, sum[3] += v.w;
+  for (int i = warp(); i < kParts; i += Warps) {
+    float total[4] = {};
+    for (int w = 0; w < Warps; ++w) {
+      const f32x4 v = slots[(w * kParts + i) * kWarpSize + lane()];
+      total[0] += v.x, total[1] += v.y, total[2] += v.z, total[3] += v.w;
     }
-    const int64_t row = static_cast<int64_t>(block_x()) * kFragRows + lane() / 4;
-    for (int i = 0; i < 4; ++i) {
-      store_frag_value(a, batch, row + 8 * (i / 2), static_cast<int64_t>(block_y()) * 8 + 2 * (lane() % 4) + i % 2,
-                       sum[i] * frag_row_factor(S, i / 2));
+    const int64_t row = (static_cast<int64_t>(block_x()) * Strips + i / Tiles) * kFragRows + lane() / 4;
+    const int64_t col = (static_cast<int64_t>(block_y()) * Tiles + i % Tiles) * 8 + 2 * (lane() % 4);
+    for (int j = 0; j < 4; ++j) {
+      store_frag_value(a, batch, row + 8 * (j / 2), col + j % 2, total[j] * frag_row_factor(S, j / 2));
     }
   }
   block_sync();  // the slots are used again

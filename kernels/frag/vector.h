@@ -1,4 +1,4 @@
-// Frag weights times 1, 2 or 4 columns. A block computes Strips strips; the Warps warps of a strip take every Warps-th
+// Frag weights times 1 or 2 columns. A block computes Strips strips; the Warps warps of a strip take every Warps-th
 // unit of k, read it straight into registers one unit ahead, and are added at the end. Activations come from global
 // memory; warps of different strips read the same ones at the same time, the second from L1.
 #pragma once
@@ -19,16 +19,50 @@ struct NarrowUnit {
 
   void load(const uint8_t* unit) {
     constexpr FragMemory kMemory = FragMemory::kConstant;
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
       tiles[i] = load_frag_words<S, kMemory>(unit, i);
     }
+#pragma unroll
     for (int h = 0; h < 2; ++h) {
       const int row = lane() / 4 + 8 * h;
+#pragma unroll
       for (int p = 0; p < P::kCount; ++p) {
         entries[p][h] = load_pair_words<S, kMemory>(unit, (p * P::kGroups + P::result_group()) / 2, row);
       }
       rows[h] = load_row_words<S, kMemory>(unit, row);
     }
+  }
+};
+
+// The activations of one period, of this lane's group.
+template <FragShape S, int Cols>
+struct PeriodColumns {
+  using P = Period<S, Cols>;
+  uint32_t words[P::kWords];
+  f32x4 starts;
+
+  void load(const uint8_t* unit, int period) {
+    const uint8_t* p = unit + operand_place<S, Cols>() + period * period_bytes<S, Cols>();
+    if constexpr (S.group == 32) {
+      const u32x4 v = load_fresh(reinterpret_cast<const u32x4*>(p));
+      words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+    } else {
+      const u32x2 v = load_fresh(reinterpret_cast<const u32x2*>(p));
+      words[0] = v.x, words[1] = v.y;
+    }
+    starts = load_fresh(period_starts<S, Cols>(unit, period));
+  }
+};
+
+template <FragShape S, int Cols>
+struct MaskedColumns {
+  static constexpr int kLookupStride = frag_wide_lookup_stride(kArch / 10);
+  const PeriodColumns<S, Cols>& columns;
+  const uint32_t (&masks)[8 / Cols];  // of a group: all ones where this lane holds it
+  template <int G, int I>
+  uint32_t operand() const {
+    return columns.words[I] & masks[G];
   }
 };
 
@@ -50,7 +84,9 @@ template <DType T, int Cols, int Index = 0>
 void multiply_periods(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w, const FragRows& rows,
                       const NarrowColumns<frag_shape(T), Cols>& x, const uint32_t (&masks)[8 / Cols]) {
   if constexpr (Index < Period<frag_shape(T), Cols>::kCount) {
-    multiply_period<T, Cols, Index>(sum, w.tiles, w.entries[Index], rows, x.periods[Index], masks);
+    multiply_period<T, Cols, Index>(sum, w.tiles, w.entries[Index], rows,
+                                    MaskedColumns<frag_shape(T), Cols>{x.periods[Index], masks},
+                                    x.periods[Index].starts);
     multiply_periods<T, Cols, Index + 1>(sum, w, rows, x, masks);
   }
 }
@@ -67,60 +103,90 @@ void multiply_unit(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w,
 // Registers for the activations of the next unit too?
 template <FragShape S, int Cols>
 constexpr bool columns_come_ahead() {
-  return Cols == 1 || (Cols == 2 && S.group == 32 && S.low_bits + S.high_bits <= (kArch >= 900 ? 5 : 4));
+  return Cols == 1 || (S.group == 32 && S.low_bits + S.high_bits <= (kArch >= 900 ? 5 : 4));
 }
+
+// A warp's walk along k: two units in registers, one multiplied while the other comes.
+template <DType T, int Cols, int Step>
+struct NarrowWalk {
+  static constexpr FragShape S = frag_shape(T);
+  static constexpr bool kAhead = columns_come_ahead<S, Cols>();
+  const uint8_t *weights, *columns;  // of the newest unit
+  int left;                          // units that have not come
+  NarrowUnit<S, Cols> units[2];
+  NarrowColumns<S, Cols> x[2];
+
+  void begin_weights() {
+    if (left > 0) {
+      units[0].load(weights);
+    }
+  }
+  void begin_columns() {
+    if (left > 0) {
+      if constexpr (kAhead) {
+        x[0].load(columns);
+      }
+      --left;
+    }
+  }
+  // Multiplies unit Now; false: it was the last one.
+  template <int Now>
+  bool step(float (&sum)[2], const uint32_t (&masks)[8 / Cols]) {
+    const bool more = left > 0;
+    if constexpr (!kAhead) {
+      x[0].load(columns);
+    }
+    if (more) {
+      weights += Step * S.unit_bytes();
+      columns += Step * column_unit_bytes(S.group, Cols);
+      units[1 - Now].load(weights);
+      if constexpr (kAhead) {
+        x[1 - Now].load(columns);
+      }
+      --left;
+    }
+    multiply_unit<T, Cols>(sum, units[Now], x[kAhead ? Now : 0], masks);
+    return more;
+  }
+  void multiply(float (&sum)[2], const uint32_t (&masks)[8 / Cols]) {
+    while (step<0>(sum, masks) && step<1>(sum, masks)) {
+    }
+  }
+};
 
 // grid: x = ceil(m / (16 * Strips)), y = ceil(n / Cols), z = batch (looped).
 template <DType T, int Cols, int Warps, int Strips>
 KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a) {
   constexpr FragShape S = frag_shape(T);
   constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group, Cols);
-  constexpr bool kAhead = columns_come_ahead<S, Cols>();
-  const int tiles = (a.n + Cols - 1) / Cols, first = warp() / Strips;
+  constexpr int kLookupStride = MaskedColumns<S, Cols>::kLookupStride;
+  auto* slots = sum_slots<f32x2>(frag_lookup_bytes(T, kLookupStride));
+  const int tiles = (a.n + Cols - 1) / Cols, strips = (a.m + kFragRows - 1) / kFragRows;
+  const int first = warp() / Strips, own = block_x() * Strips + warp() % Strips;
+  const int strip = own < strips ? own : strips - 1;  // past the last: read as the last one, not stored
   uint32_t masks[8 / Cols];  // of the groups of a period: where this lane is the operand's column
+#pragma unroll
   for (int i = 0; i < 8 / Cols; ++i) {
     masks[i] = Period<S, Cols>::operand_group() == i ? ~0u : 0;
   }
   for (int batch = block_z(); batch < a.batch.batch; batch += grid_z()) {
-    const uint8_t* weights = a.weights + weight_offset(a.batch, batch, a.stride2, a.stride3) +
-                             (static_cast<int64_t>(read_strip<Strips>(a)) * a.units + first) * kUnit;
-    const uint8_t* columns = a.x + ((static_cast<int64_t>(batch) * tiles + block_y()) * a.units + first) * kColumnUnit;
-    NarrowUnit<S, Cols> current, next;
-    NarrowColumns<S, Cols> x, next_x;
-    if (first < a.units) {
-      current.load(weights);
-    }
-    fill_frag_lookup<T, Warps * Strips>();
+    NarrowWalk<T, Cols, Warps> walk;
+    walk.weights = a.weights + weight_offset(a.batch, batch, a.stride2, a.stride3) +
+                   (static_cast<int64_t>(strip) * a.units + first) * kUnit;
+    walk.columns = a.x + ((static_cast<int64_t>(batch) * tiles + block_y()) * a.units + first) * kColumnUnit;
+    walk.left = (a.units - first + Warps - 1) / Warps;
+    walk.begin_weights();
+    fill_frag_lookup<T, Warps * Strips, kLookupStride>();
     allow_next_kernel();
     wait_for_previous_kernel();  // weights are constant: their loads may overlap the kernel before this one
     float sum[2] = {0, 0};
-    if (kAhead && first < a.units) {
-      x.load(columns);
+    const bool any = walk.left > 0;
+    walk.begin_columns();
+    if (any) {
+      walk.multiply(sum, masks);
     }
-    int unit = first;
-    for (; unit + Warps < a.units; unit += Warps) {
-      if constexpr (!kAhead) {
-        x.load(columns);
-      }
-      weights += Warps * kUnit;
-      columns += Warps * kColumnUnit;
-      next.load(weights);
-      if constexpr (kAhead) {
-        next_x.load(columns);
-      }
-      multiply_unit<T, Cols>(sum, current, x, masks);
-      current = next;
-      if constexpr (kAhead) {
-        x = next_x;
-      }
-    }
-    if (unit < a.units) {
-      if constexpr (!kAhead) {
-        x.load(columns);
-      }
-      multiply_unit<T, Cols>(sum, current, x, masks);
-    }
-    finish_narrow<T, Cols, Warps, Strips>(sum, a, batch);
+    leave_narrow<Strips>(slots, sum, first, warp() % Strips);
+    finish_narrow<T, Cols, Strips, Warps>(slots, a, batch);
   }
 }
 

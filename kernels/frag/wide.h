@@ -1,112 +1,109 @@
-// Frag weights times 8 columns per block: the products' own width. A block computes one strip; its warps take every
-// Warps-th unit of k and read it straight into registers: a tile makes room for the same tile of the next unit as soon
-// as it is used, so that three are always on their way. Any number of columns, 8 at a time.
+// Frag weights times 8 or 16 columns per block, the products' own width or twice that. A block computes Strips strips;
+// each of its warps takes every Warps-th unit of k of all of them, through its own ring (frag/ring.h), so that
+// activations are fetched once for the strips. Any number of columns, 8 * Tiles at a time.
 #pragma once
 
 #include "frag/multiply.h"
+#include "frag/ring.h"
 #include "frag/store.h"
 #include "mmvq/vector.h"
 
 namespace cudabk {
 
-template <FragShape S>
-struct WideUnit {
-  FragTile<S> tiles[4];
-  uint32_t next_rows[2];
-
-  void load_rows(const uint8_t* unit) {
-    next_rows[0] = load_row_words<S, FragMemory::kConstant>(unit, lane() / 4);
-    next_rows[1] = load_row_words<S, FragMemory::kConstant>(unit, lane() / 4 + 8);
-  }
-  void load(const uint8_t* unit) {
-    for (int i = 0; i < 4; ++i) {
-      tiles[i].template load<FragMemory::kConstant>(unit, i);
-    }
-    load_rows(unit);
-  }
-};
-
 // Step `step` of the unit's 8.
 template <FragShape S>
 void load_column_step(const uint8_t* unit, int step, ColumnStep<S>& x) {
   constexpr int kGroups = 32 / S.group;
-  const u32x4 words = load_fresh(reinterpret_cast<const u32x4*>(unit + step * column_step_bytes(8)) + lane());
   f32x4 starts[kGroups];
   for (int i = 0; i < kGroups; ++i) {
-    starts[i] =
-        load_fresh(reinterpret_cast<const f32x4*>(unit + column_data_bytes(8)) + (step * kGroups + i) * 4 + lane() % 4);
+    starts[i] = reinterpret_cast<const f32x4*>(unit + column_data_bytes(8))[(step * kGroups + i) * 4 + lane() % 4];
   }
-  x.set(words, starts);
+  x.set(reinterpret_cast<const u32x4*>(unit + step * column_step_bytes(8))[lane()], starts);
 }
 
-// Tile number Tile of the current unit; `next`: the strip's next unit, read if there is more.
-template <DType T, bool More, int Tile>
-void multiply_tile(float (&sum)[4], WideUnit<frag_shape(T)>& w, const FragRows& rows, const uint8_t* columns,
-                   const uint8_t* next) {
+// Step Step of tile Tile of a unit, times all column tiles. sum: [strip][column tile][4].
+template <DType T, int Tiles, int Strips, int Tile, int Step>
+void multiply_wide_step(float (&sum)[Strips][Tiles][4], const FragTile<frag_shape(T)> (&tile)[Strips],
+                        const FragRows (&rows)[Strips], const uint8_t* columns) {
   constexpr FragShape S = frag_shape(T);
-  ColumnStep<S> x;
-  FragStep<T, 0> first;
-  load_column_step<S>(columns, 2 * Tile, x);
-  first.decode(w.tiles[Tile], rows);
-  multiply_step<T, 0>(sum, first, x);
-  FragStep<T, 1> second;
-  load_column_step<S>(columns, 2 * Tile + 1, x);
-  second.decode(w.tiles[Tile], rows);
-  if constexpr (More) {
-    w.tiles[Tile].template load<FragMemory::kConstant>(next, Tile);
+  FragStep<T, Step> step[Strips];
+#pragma unroll
+  for (int strip = 0; strip < Strips; ++strip) {
+    step[strip].decode(tile[strip], rows[strip]);
   }
-  multiply_step<T, 1>(sum, second, x);
+#pragma unroll
+  for (int c = 0; c < Tiles; ++c) {
+    ColumnStep<S> x;
+    load_column_step<S>(columns + c * column_unit_bytes(S.group, 8), 2 * Tile + Step, x);
+#pragma unroll
+    for (int strip = 0; strip < Strips; ++strip) {
+      multiply_step<T, Step>(sum[strip][c], step[strip], x);
+    }
+  }
 }
 
-template <DType T, bool More>
-void multiply_wide_unit(float (&sum)[4], WideUnit<frag_shape(T)>& w, const uint8_t* columns, const uint8_t* next) {
+// Tile Tile of the units in `weights`, and those after it.
+template <DType T, int Tiles, int Strips, int Tile = 0>
+void multiply_wide_tiles(float (&sum)[Strips][Tiles][4], const uint8_t* weights, const FragRows (&rows)[Strips],
+                         const uint8_t* columns) {
   constexpr FragShape S = frag_shape(T);
-  float part[4] = {};
-  const FragRows rows = frag_rows<S>(w.next_rows[0], w.next_rows[1]);
-  if constexpr (More) {
-    w.load_rows(next);
-  }
-  multiply_tile<T, More, 0>(part, w, rows, columns, next);
-  multiply_tile<T, More, 1>(part, w, rows, columns, next);
-  multiply_tile<T, More, 2>(part, w, rows, columns, next);
-  multiply_tile<T, More, 3>(part, w, rows, columns, next);
-  const auto* scales = reinterpret_cast<const f32x2*>(columns + column_scale_place(S.group, 8));
-  const f32x2 scale = load_fresh(scales + lane() % 4);
-  for (int i = 0; i < 4; ++i) {
-    sum[i] = fma_f(i % 2 == 0 ? scale.x : scale.y, part[i], sum[i]);
+  if constexpr (Tile < 4) {
+    FragTile<S> tile[Strips];
+#pragma unroll
+    for (int strip = 0; strip < Strips; ++strip) {
+      tile[strip].template load<FragMemory::kShared>(weights + strip * S.unit_bytes(), Tile);
+    }
+    multiply_wide_step<T, Tiles, Strips, Tile, 0>(sum, tile, rows, columns);
+    multiply_wide_step<T, Tiles, Strips, Tile, 1>(sum, tile, rows, columns);
+    multiply_wide_tiles<T, Tiles, Strips, Tile + 1>(sum, weights, rows, columns);
   }
 }
 
-// Blocks of an SM that registers are bounded for: Blackwell's compiler would spill a word at two.
-constexpr int wide_blocks(int blocks) { return kArch >= 1000 ? 1 : blocks; }
+template <DType T, int Tiles, int Strips>
+void multiply_wide_unit(float (&sum)[Strips][Tiles][4], const uint8_t* weights, const uint8_t* columns) {
+  constexpr FragShape S = frag_shape(T);
+  FragRows rows[Strips];
+#pragma unroll
+  for (int strip = 0; strip < Strips; ++strip) {
+    rows[strip] = shared_frag_rows<S>(weights + strip * S.unit_bytes());
+  }
+  float part[Strips][Tiles][4] = {};
+  multiply_wide_tiles<T, Tiles, Strips>(part, weights, rows, columns);
+#pragma unroll
+  for (int c = 0; c < Tiles; ++c) {
+    const uint8_t* unit = columns + c * column_unit_bytes(S.group, 8);
+    const f32x2 scale = reinterpret_cast<const f32x2*>(unit + column_scale_place(S.group, 8))[lane() % 4];
+#pragma unroll
+    for (int i = 0; i < 4 * Strips; ++i) {
+      float& to = sum[i / 4][c][i % 4];
+      to = fma_f(i % 2 == 0 ? scale.x : scale.y, part[i / 4][c][i % 4], to);
+    }
+  }
+}
 
-// grid: x = ceil(m / 16), y = ceil(n / 8), z = batch (looped). Blocks: of an SM, bounds registers.
-template <DType T, int Warps, int Blocks>
-KERNEL_MIN_BLOCKS(frag_wide, Warps* kWarpSize, wide_blocks(Blocks))(FragArgs a) {
+// grid: x = ceil(m / (16 * Strips)), y = ceil(n / (8 * Tiles)), z = batch (looped). Two strips of an SM at a time.
+template <DType T, int Tiles, int Strips, int Warps, int Stages>
+KERNEL_MIN_BLOCKS(frag_wide, Warps* kWarpSize, 2 / Strips)(FragArgs a) {
   constexpr FragShape S = frag_shape(T);
   constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group, 8);
-  const int tiles = (a.n + 7) / 8;
+  UnitRing<kUnit, kColumnUnit, Strips, Tiles, Stages> ring(
+      shared_memory<uint8_t>() + frag_wide_rings_place(T, Tiles, Strips, Warps), Warps);
   for (int batch = block_z(); batch < a.batch.batch; batch += grid_z()) {
-    const uint8_t* weights = a.weights + weight_offset(a.batch, batch, a.stride2, a.stride3) +
-                             (static_cast<int64_t>(block_x()) * a.units + warp()) * kUnit;
-    WideUnit<S> current;
-    if (warp() < a.units) {
-      current.load(weights);
-    }
+    const int tiles = (a.n + 7) / 8;
+    UnitWalk walk = unit_walk<Strips, Warps>(a, batch, kUnit, kColumnUnit, tiles, block_y() * Tiles);
+    int left = walk.left;
+    ring.begin_weights(walk);
     fill_frag_lookup<T, Warps>();
     allow_next_kernel();
-    wait_for_previous_kernel();  // weights are constant: their loads may overlap the kernel before this one
-    const uint8_t* columns = a.x + ((static_cast<int64_t>(batch) * tiles + block_y()) * a.units + warp()) * kColumnUnit;
-    float sum[4] = {};
-    int unit = warp();
-    for (; unit + Warps < a.units; unit += Warps, columns += Warps * kColumnUnit) {
-      weights += Warps * kUnit;
-      multiply_wide_unit<T, true>(sum, current, columns, weights);
+    wait_for_previous_kernel();  // weights are constant: their copies may overlap the kernel before this one
+    ring.begin(walk);
+    float sum[Strips][Tiles][4] = {};
+    for (; left > 0; --left) {
+      const uint8_t* slot = ring.wait();
+      multiply_wide_unit<T, Tiles, Strips>(sum, slot, slot + Strips * kUnit);
+      ring.next(walk);
     }
-    if (unit < a.units) {
-      multiply_wide_unit<T, false>(sum, current, columns, weights);
-    }
-    finish_wide<T, Warps>(sum, a, batch);
+    finish_wide<T, Tiles, Strips, Warps>(sum, a, batch);
   }
 }
 

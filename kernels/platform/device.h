@@ -110,3 +110,9 @@ __forceinline__ int64_t global_time_ns() {
 }
 
 }  // namespace cudabk
+
+#if __CUDA_ARCH__ >= 900
+#include "platform/device_warp_copies.h"
+#else
+#include "platform/warp_copies.h"
+#endif

@@ -20,6 +20,28 @@ __forceinline__ uint32_t shared_word(uint32_t address) {
   return v;
 }
 
+// *p in shared memory where `wanted`; else v stays as it is.
+__forceinline__ void load_shared_if(bool wanted, const u32x2* p, u32x2& v) {
+  asm volatile(
+      "{\n"
+      ".reg .pred wanted;\n"
+      "setp.ne.s32 wanted, %2, 0;\n"
+      "@wanted ld.shared.v2.u32 {%0, %1}, [%3];\n"
+      "}"
+      : "+r"(v.x), "+r"(v.y)
+      : "r"(static_cast<int>(wanted)), "r"(shared_address(p)));
+}
+__forceinline__ void load_shared_if(bool wanted, const u32x4* p, u32x4& v) {
+  asm volatile(
+      "{\n"
+      ".reg .pred wanted;\n"
+      "setp.ne.s32 wanted, %4, 0;\n"
+      "@wanted ld.shared.v4.u32 {%0, %1, %2, %3}, [%5];\n"
+      "}"
+      : "+r"(v.x), "+r"(v.y), "+r"(v.z), "+r"(v.w)
+      : "r"(static_cast<int>(wanted)), "r"(shared_address(p)));
+}
+
 // One overload per access width. The loads are volatile so that none moves above wait_for_previous_kernel().
 namespace detail {
 

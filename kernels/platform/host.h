@@ -33,3 +33,5 @@ inline void wait_for_previous_kernel() {}
 inline void allow_next_kernel() {}
 
 }  // namespace cudabk
+
+#include "platform/warp_copies.h"

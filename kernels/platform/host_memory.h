@@ -66,6 +66,12 @@ inline uint32_t shared_word(uint32_t address) {
 }
 
 template <class T>
+inline void load_shared_if(bool wanted, const T* address, T& v) {
+  if (wanted) {
+    v = host::load(address);
+  }
+}
+template <class T>
 inline T load_readonly(const T* address) {
   return host::load(address);
 }

@@ -17,6 +17,7 @@
 //                 kernel that is not launched to overlap its predecessor; load_fresh(const T*): what earlier kernels
 //                 wrote. T is a 1/2/4/8/16-byte (load_fresh: from 2 bytes) aggregate, naturally aligned: u32x2 {x,y},
 //                 u32x4 {x,y,z,w}, f32x2, f32x4. store_streaming(T*, T);
+//                 void load_shared_if(bool wanted, const T* shared, T& v): keeps v where not wanted; T is u32x2, u32x4
 //                 store_whole(T*, T): one 4/8/16-byte store (a plain assignment may be split).
 // Integer         int dp4a(int a, int b, int c) s8 x s8; dp4a_us(uint32_t a, int b, int c) u8 x s8;
 //                 uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) (PRMT); funnel_shift_right(lo, hi, n);
@@ -42,6 +43,12 @@
 // not),
 //                 async_copy_4, async_copy_8; async_commit(); async_wait<N>() (at most N newest groups still in
 //                 flight). The emulator performs a copy at the wait that completes its group, not at issue.
+// Warp copies     WarpCopies<Stages>(void* shared_barriers): copies of a warp into a ring of slots, Stages * 8 bytes of
+//                 shared memory. Lanes for which asks() is true call expect(slot, bytes of this fill) and copy(slot,
+//                 void* shared, const void* global, bytes) (multiples of 16, as often as it takes). All lanes call
+//                 close() (a fill is complete; also when there was nothing to fill) and wait(slot, parity): the oldest
+//                 fill has come; parity is 0 for a slot's first fill, then alternates. From sm_90 one lane asks for
+//                 all of it (bulk copies).
 // Atomics         atomic_add(float*|uint32_t*|int32_t*, v) -> old value; memory_fence()
 // Launch overlap  wait_for_previous_kernel() before the first read of what earlier kernels wrote;
 //                 allow_next_kernel(). No-ops where the device has no programmatic dependent launch.

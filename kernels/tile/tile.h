@@ -37,12 +37,15 @@ void multiply_step(float (&sum)[TileShape<TileM, TileN>::kRows][TileShape<TileM,
   const int row0 = warp() % Shape::kWarpsM * Shape::kRows * 16, col0 = warp() / Shape::kWarpsM * Shape::kCols * 8;
   for (int k = 0; k < Step; k += 16) {
     uint32_t b[Shape::kCols][2];
+#pragma unroll
     for (int c = 0; c < Shape::kCols; ++c) {
       ldmatrix_x2(b[c], x + (col0 + 8 * c + lane() % 8) * kPitch + k + lane() / 8 % 2 * 8);
     }
+#pragma unroll
     for (int r = 0; r < Shape::kRows; ++r) {
       uint32_t w[4];
       ldmatrix_x4(w, weights + (row0 + 16 * r + lane() % 16) * kPitch + k + lane() / 16 * 8);
+#pragma unroll
       for (int c = 0; c < Shape::kCols; ++c) {
         mma_bf16_16816(sum[r][c], w, b[c]);
       }
@@ -56,8 +59,11 @@ void store_tile(const float (&sum)[TileShape<TileM, TileN>::kRows][TileShape<Til
   using Shape = TileShape<TileM, TileN>;
   const int64_t row0 = row_tile + warp() % Shape::kWarpsM * Shape::kRows * 16 + lane() / 4;
   const int64_t col0 = col_tile + warp() / Shape::kWarpsM * Shape::kCols * 8 + lane() % 4 * 2;
+#pragma unroll
   for (int r = 0; r < Shape::kRows; ++r) {
+#pragma unroll
     for (int c = 0; c < Shape::kCols; ++c) {
+#pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int64_t row = row0 + 16 * r + i / 2 * 8, col = col0 + 8 * c + i % 2;
         if (row < a.m && col < a.n) {
@@ -77,8 +83,8 @@ void tile_product(const TileArgs& a, int batch, int split, int64_t row0, int64_t
   using Shape = TileShape<TileM, TileN>;
   constexpr int kPitch = Step + kTileRowPadding;
   uint16_t* shared = shared_memory<uint16_t>();
-  uint16_t* weight_tiles[2] = {shared, shared + TileM * kPitch};
-  uint16_t* x_tiles[2] = {shared + 2 * TileM * kPitch, shared + (2 * TileM + TileN) * kPitch};
+  const auto weight_tile = [shared](bool odd) { return shared + (odd ? TileM * kPitch : 0); };
+  const auto x_tile = [shared](bool odd) { return shared + (odd ? 2 * TileM + TileN : 2 * TileM) * kPitch; };
   const uint8_t* weights = a.weights + weight_offset(a.batch, batch, a.stride2, a.stride3);
   const int steps = (a.k + Step - 1) / Step;
   const int begin = static_cast<int>(static_cast<int64_t>(steps) * split / a.splits);
@@ -87,29 +93,33 @@ void tile_product(const TileArgs& a, int batch, int split, int64_t row0, int64_t
   Weights raw;
   if (begin < end) {
     raw.load(weights, a.row_stride, row0, a.m, a.k, begin);
-    copy_activations<TileN, Step>(x_tiles[0], a, batch, col0, begin);
+    copy_activations<TileN, Step>(x_tile(false), a, batch, col0, begin);
   }
   async_commit();
   for (int step = begin; step < end; ++step) {
-    const int stage = (step - begin) % 2;
-    raw.store(weight_tiles[stage], row0, a.m, a.k, step);
+    const bool odd = (step - begin) % 2 != 0;
+    raw.store(weight_tile(odd), row0, a.m, a.k, step);
     async_wait<0>();
     block_sync();  // this stage is complete, and nobody reads the other one any more
     if (step + 1 < end) {
       raw.load(weights, a.row_stride, row0, a.m, a.k, step + 1);
-      copy_activations<TileN, Step>(x_tiles[1 - stage], a, batch, col0, step + 1);
+      copy_activations<TileN, Step>(x_tile(!odd), a, batch, col0, step + 1);
     }
     async_commit();
-    multiply_step<TileM, TileN, Step>(sum, weight_tiles[stage], x_tiles[stage]);
+    multiply_step<TileM, TileN, Step>(sum, weight_tile(odd), x_tile(odd));
   }
   float* dst = a.dst + static_cast<int64_t>(split) * a.m * a.n * a.batch.batch;
   store_tile<TileM, TileN>(sum, a, dst, batch, row0, col0);
   block_sync();  // the next tile reuses the shared memory
 }
 
-// Blocks per SM that must find room; 0: the compiler decides, which would cost this variant a few spilled bytes.
+// Blocks per SM that must find room; 0: the compiler decides, which would cost these variants a few spilled bytes.
 constexpr int tile_min_blocks(DType type, int tile_m, int tile_n) {
-  return type == DType::q3_K && tile_m == 128 && tile_n == 16 ? 4 : 0;
+  const bool tall = tile_m == 128 && tile_n == 16, square = tile_m == 64 && tile_n == 64;
+  return tall || (square && (kArch == 1000 || (kArch == 1200 && type == DType::q5_1))) ? 3 : 0;
+}
+constexpr int float_tile_min_blocks(int tile_m, int tile_n, bool vector) {
+  return kArch == 1000 && tile_m == 64 && tile_n == 32 && !vector ? 4 : 0;
 }
 
 // grid: x = ceil(m / TileM), y = ceil(n / TileN), z = batch * splits (looped above the grid limit).
@@ -125,7 +135,7 @@ KERNEL_MIN_BLOCKS(mmq, kTileThreads, (tile_min_blocks(T, TileM, TileN)))(TileArg
 }
 
 template <DType T, int TileM, int TileN, bool Vector>
-KERNEL(mmf, kTileThreads)(TileArgs a) {
+KERNEL_MIN_BLOCKS(mmf, kTileThreads, (float_tile_min_blocks(TileM, TileN, Vector)))(TileArgs a) {
   wait_for_previous_kernel();
   for (int z = block_z(); z < a.batch.batch * a.splits; z += grid_z()) {
     tile_product<FloatTile<T, TileM, Vector>, TileM, TileN, tile_k_step(T)>(a, z / a.splits, z % a.splits,

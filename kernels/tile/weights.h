@@ -21,6 +21,7 @@ struct WeightTile {
   typename F::Slice slices[kCount];
 
   void load(const uint8_t* weights, int64_t row_stride, int64_t row0, int m, int k, int step) {
+#pragma unroll
     for (int i = 0; i < kCount; ++i) {
       const int item = i * kTileThreads + thread_x();
       const int64_t row = row0 + item / kSlicesPerRow;
@@ -31,6 +32,7 @@ struct WeightTile {
     }
   }
   void store(uint16_t* tile, int64_t row0, int m, int k, int step) const {
+#pragma unroll
     for (int i = 0; i < kCount; ++i) {
       const int item = i * kTileThreads + thread_x();
       if (item >= TileM * kSlicesPerRow) {
@@ -61,6 +63,7 @@ struct FloatTile {
   float values[kCount][kFloatRun];
 
   void load(const uint8_t* weights, int64_t row_stride, int64_t row0, int m, int k, int step) {
+#pragma unroll
     for (int i = 0; i < kCount; ++i) {
       const int item = i * kTileThreads + thread_x();
       const int64_t row = row0 + item / kRunsPerRow;
@@ -77,6 +80,7 @@ struct FloatTile {
     }
   }
   void store(uint16_t* tile, int64_t /*row0*/, int /*m*/, int /*k*/, int /*step*/) const {
+#pragma unroll
     for (int i = 0; i < kCount; ++i) {
       const int item = i * kTileThreads + thread_x();
       if (item < TileM * kRunsPerRow) {

@@ -258,6 +258,8 @@ Status CaseRunner::time(Prepared& prepared, CaseResult& row) {
   }
   if (!device_.info().emulated) {
     add_quality_flags(measured, row);
+  } else if (!measured.summary.noise_percent) {
+    row.flags.emplace_back("few samples");  // why there is no figure of noise
   }
   if (monitor_ != nullptr) {
     const GpuState state = monitor_->read();

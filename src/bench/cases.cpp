@@ -9,8 +9,10 @@
 #include "backend/layouts.h"
 #include "bench/shapes.h"
 #include "bench/sweep.h"
+#include "bench/type_word.h"
 #include "core/pattern.h"
 #include "core/units.h"
+#include "graph/dtype.h"
 
 namespace cudabk {
 namespace {
@@ -25,8 +27,8 @@ std::vector<std::string> axis_names(std::span<const Axis> axes) {
   return names;
 }
 
-Result<std::vector<std::string>> axis_values(const Axis& axis, const std::map<std::string, std::string>& given,
-                                             bool emulated) {
+Result<std::vector<std::string>> axis_values(std::string_view target, const Axis& axis,
+                                             const std::map<std::string, std::string>& given, bool emulated) {
   const auto typed = given.find(axis.name);
   if (typed == given.end()) {
     return emulated ? axis.host_values : axis.gpu_values;
@@ -40,11 +42,14 @@ Result<std::vector<std::string>> axis_values(const Axis& axis, const std::map<st
     return values;
   }
   CUDABK_ASSIGN(const std::vector<std::string> words, split_words(typed->second));
+  const bool types = std::all_of(axis.allowed.begin(), axis.allowed.end(),
+                                 [](const std::string& value) { return parse_dtype(value).ok(); });
   for (const std::string& word : words) {
     if (word == "all") {
       return axis.allowed;
     }
-    CUDABK_ASSIGN(std::string value, match_word(axis.name, word, axis.allowed));
+    CUDABK_ASSIGN(std::string value,
+                  types ? match_type(target, word, axis.allowed) : match_word(axis.name, word, axis.allowed));
     values.push_back(std::move(value));
   }
   return values;
@@ -181,7 +186,7 @@ Result<std::vector<CaseParams>> expand_axes(std::string_view target, std::span<c
   std::vector<std::vector<std::string>> values;
   size_t count = 1;
   for (const Axis& axis : axes) {
-    Result<std::vector<std::string>> list = axis_values(axis, given, emulated);
+    Result<std::vector<std::string>> list = axis_values(target, axis, given, emulated);
     if (!list.ok()) {
       return std::move(list).error().with_context((axis.name.size() == 1 ? "-" : "--") + axis.name);
     }

@@ -8,6 +8,7 @@
 #include "bench/report_row.h"
 #include "bench/result.h"
 #include "core/text.h"
+#include "device/label.h"
 
 namespace cudabk {
 namespace {
@@ -29,7 +30,8 @@ std::vector<std::string> axis_order(const RunResult& run) {
 std::string csv_line(const std::vector<std::string>& fields) {
   std::string line;
   for (size_t i = 0; i < fields.size(); ++i) {
-    line += (i == 0 ? "" : ",") + csv_field(fields[i]);
+    line += i == 0 ? "" : ",";
+    line += csv_field(fields[i]);
   }
   return line + "\r\n";
 }
@@ -40,7 +42,7 @@ std::vector<std::string> csv_cells(const CaseResult& r, const RunResult& run, co
     fields.push_back(r.params.get(axis));
   }
   const auto scaled = [](const std::optional<double>& v, double f) { return v ? std::optional(*v * f) : v; };
-  const std::optional<double> noise = r.time_ns() ? std::optional(r.summary->noise_percent) : std::nullopt;
+  const std::optional<double> noise = r.time_ns() ? r.summary->noise_percent : std::nullopt;
   for (std::string field : {r.note,
                             r.variant,
                             r.launch,
@@ -133,10 +135,10 @@ std::string result_to_csv(const RunResult& run, const CsvOptions& options) {
 std::string result_to_markdown(const RunResult& run) {
   const RowLayout layout(run.cases);
   const std::vector<Column> columns = layout.columns();
-  std::string text =
-      markdown_text(fmt::format("{} ({}), cudabk {}, {}", run.environment.device.name, run.environment.device.arch,
-                                run.environment.tool_version, layout.common())) +
-      "\n\n";
+  std::string text = markdown_text(fmt::format("{}, cudabk {}, {}",
+                                               device_label(run.environment.device.name, run.environment.device.arch),
+                                               run.environment.tool_version, layout.common())) +
+                     "\n\n";
   std::string rule;
   for (const Column& column : columns) {
     text += "| " + column.header + " ";

@@ -20,7 +20,7 @@ Result<DeviceInfo> posed_device(std::string_view arch);
 struct KernelVariant {
   KernelKey key;
   bool by_default = false;  // a built-in profile of the architecture takes it in one of the cases
-  bool shipped = false;     // that, or a family's default configuration: must not spill
+  bool shipped = false;     // that, or a family's default configuration
   bool sampled = false;     // only drawn from a search space: in no profile, default configuration or list
 };
 
@@ -52,6 +52,10 @@ struct VariantResult {
   KernelReport report;
   std::string message;  // of a failure: the compiler's words
   bool spills() const { return report.spill_store_bytes + report.spill_load_bytes > 0; }
+  // An array that the compiler did not keep in registers, mostly for a loop that it did not unroll.
+  bool keeps_array_on_stack() const { return report.local_bytes > 0 && !spills(); }
+  // What no kernel that is named somewhere may do. A spill is forgiven to shapes that only tests need.
+  bool is_defect() const { return spills() ? job.variant.shipped : keeps_array_on_stack() && !job.variant.sampled; }
 };
 
 // Compiles all jobs on `threads` threads, in any order. `done` is called for each, one call at a time; when it returns

@@ -169,7 +169,8 @@ std::vector<std::string> RowLayout::cells(const CaseResult& result, const RunLim
   }
   const std::optional<double> time = result.time_ns();
   cells.push_back(time ? format_time_ns(*time) : "-");
-  cells.push_back(time ? fmt::format("{:.1f} %", result.summary->noise_percent) : "-");
+  const std::optional<double> noise = time ? result.summary->noise_percent : std::nullopt;
+  cells.push_back(noise ? fmt::format("{:.1f} %", *noise) : "-");
   if (traced_) {
     cells.push_back(result.kernel_ns ? format_time_ns(*result.kernel_ns) : "-");
   }

@@ -226,6 +226,10 @@ Result<RunResult> run_cases(Device& device, const Profile& profile, const std::v
       break;
     }
     observer.case_done(row);
+    if (row.stop_reason == stop_rule_name(StopRule::kInterrupted)) {  // with the samples that it has
+      run.complete = false;
+      run.incomplete_reason = "interrupted";
+    }
     rows[turn.index * static_cast<size_t>(options.repetitions) + static_cast<size_t>(turn.repetition)] = std::move(row);
     checkpoints.offer(run, rows, done + 1);
   }

@@ -263,9 +263,16 @@ Result<const OpDef*> find_test_target(std::string_view name) {
 Result<std::vector<BenchCase>> test_cases(std::span<const OpDef* const> targets, const Selection& selection,
                                           const DeviceInfo& device, const Profile* profile) {
   std::vector<BenchCase> cases;
+  size_t known = 0;
+  std::optional<Error> refusal;  // the first op's to which the values are unknown
   const bool several = selection.variant == "all" || selection.variant == "full";
   for (const OpDef* op : targets) {
-    CUDABK_ASSIGN(const std::optional<AxisValues> wanted, wanted_values(*op, selection.axes));
+    Result<std::optional<AxisValues>> values = wanted_values(*op, selection.axes);
+    if (!values.ok() && targets.size() > 1) {  // of another op, perhaps
+      refusal = refusal ? refusal : std::optional(std::move(values).error());
+      continue;
+    }
+    CUDABK_ASSIGN(const std::optional<AxisValues> wanted, std::move(values));
     if (!wanted && targets.size() == 1) {
       CUDABK_TRY(expand_axes(op->name(), op->axes(), selection.axes, true));  // says which axis is unknown
     }
@@ -273,17 +280,20 @@ Result<std::vector<BenchCase>> test_cases(std::span<const OpDef* const> targets,
       continue;
     }
     for (const CaseParams& params : op->test_cases()) {
+      ++known;
       if (has_values(*op, params, *wanted)) {
         CUDABK_TRY(add_variants(*op, params, selection, device, profile, cases));
       }
     }
   }
-  const size_t before = cases.size();
+  if (known == 0 && refusal) {
+    return *std::move(refusal);
+  }
   CUDABK_ASSIGN(std::vector<BenchCase> kept, filtered(cases, selection));
   if (kept.empty()) {
     return Error{ErrorKind::kNothing, fmt::format("nothing selected: none of {} test cases has these values and passes "
                                                   "--filter/--exclude (cudabk test --list shows all)",
-                                                  before)};
+                                                  known)};
   }
   return kept;
 }
@@ -301,15 +311,23 @@ Result<RunResult> run_tests(Device& device, const Profile& profile, const std::v
   const auto start = std::chrono::steady_clock::now();
   run.complete = true;
   for (size_t i = 0; i < cases.size(); ++i) {
-    if (options.interrupted != nullptr && *options.interrupted) {
+    const auto stop = [&] {
       run.complete = false;
       run.incomplete_reason = fmt::format("interrupted after {} of {} cases", i, cases.size());
+    };
+    if (options.interrupted != nullptr && *options.interrupted) {
+      stop();
       break;
     }
     const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const double left = i == 0 ? -1 : elapsed / static_cast<double>(i) * static_cast<double>(cases.size() - i);
     observer.case_started(i, cases.size(), cases[i], left);
-    run.cases.push_back(runner.run(cases[i]));
+    CaseResult row = runner.run(cases[i]);
+    if (row.status == CaseStatus::kInterrupted) {
+      stop();
+      break;
+    }
+    run.cases.push_back(std::move(row));
     observer.case_done(run.cases.back());
   }
   return run;

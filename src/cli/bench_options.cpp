@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <set>
-
 #include "backend/fusion.h"
 #include "bench/fusion_cases.h"
 #include "bench/layer.h"
 #include "bench/sweep.h"
+#include "cli/checks.h"
 #include "core/units.h"
 #include "graph/init.h"
 #include "ops/op_def.h"
@@ -57,14 +56,14 @@ void add_case_options(CLI::App& command, BenchFlags& flags) {
   command.add_flag("--list", flags.list, "only list the cases")->group(group);
 }
 
-void add_words(CLI::App& command, const char* name, std::string& value, std::set<std::string> allowed,
+void add_words(CLI::App& command, const char* name, std::string& value, std::vector<std::string> allowed,
                const char* help) {
-  command.add_option(name, value, help)->check(CLI::IsMember(std::move(allowed)))->group("How");
+  command.add_option(name, value, help)->check(one_of(std::move(allowed)))->group("How");
 }
 
 // What test has too.
 void add_plan_options(CLI::App& command, BenchFlags& flags) {
-  add_words(command, "--launch", flags.launch, {"graph", "eager", "both"}, "graph, eager, both");
+  add_words(command, "--launch", flags.launch, {"graph", "eager", "both"}, "graph (default), eager, both");
   add_words(command, "--fusion", flags.fusion, {"on", "off", "both"}, "on (default), off, both");
   command.add_option("--no-fuse", flags.no_fuse, "fusion rules to switch off")
       ->delimiter(',')
@@ -74,14 +73,16 @@ void add_plan_options(CLI::App& command, BenchFlags& flags) {
 
 void add_mode_options(CLI::App& command, BenchFlags& flags) {
   const char* group = "How";
-  const auto words = [&](const char* name, std::string& value, std::set<std::string> allowed, const char* help) {
+  const auto words = [&](const char* name, std::string& value, std::vector<std::string> allowed, const char* help) {
     add_words(command, name, value, std::move(allowed), help);
   };
   words("--cache", flags.cache, {"cold", "hot", "both"}, "cold (default): distinct weights per op; hot; both");
   words("--timer", flags.timer, {"auto", "cupti", "event", "wall"}, "auto (default), cupti, event, wall");
-  words("--check", flags.check, {"once", "all", "off"}, "against the reference: once per shape and variant");
-  words("--order", flags.order, {"fixed", "random", "interleave"}, "of the cases");
-  words("--on-throttle", flags.on_throttle, {"retry", "mark", "fail"}, "when the clock falls below the threshold");
+  words("--check", flags.check, {"once", "all", "off"},
+        "against the reference: once (default: per shape and variant), all, off");
+  words("--order", flags.order, {"fixed", "random", "interleave"}, "of the cases: fixed (default), random, interleave");
+  words("--on-throttle", flags.on_throttle, {"retry", "mark", "fail"},
+        "when the clock falls below the threshold: retry (default), mark, fail");
   command.add_option("--throttle-threshold", flags.throttle_threshold, "of the highest clock (default 75%)")
       ->group(group);
   command.add_flag("--shared-input", flags.shared_input, "all ops of a replay read the same activations")->group(group);
@@ -93,14 +94,14 @@ void add_length_options(CLI::App& command, BenchFlags& flags) {
   const char* group = "How long";
   command.add_option("--warmup", flags.warmup, "auto (default), a number of samples, or a time")->group(group);
   command.add_option("--precision", flags.precision, "half-width of the median's interval to reach (1%)")->group(group);
-  command.add_option("--min-samples", flags.min_samples, "per case")->group(group)->check(CLI::Range(0, 1'000'000));
-  command.add_option("--max-samples", flags.max_samples, "per case")->group(group)->check(CLI::Range(1, 1'000'000));
+  command.add_option("--min-samples", flags.min_samples, "per case")->group(group)->check(whole_number(0, 1'000'000));
+  command.add_option("--max-samples", flags.max_samples, "per case")->group(group)->check(whole_number(1, 1'000'000));
   command.add_option("--min-time", flags.min_time, "per case, e.g. 200ms")->group(group);
   command.add_option("--max-time", flags.max_time, "per case, e.g. 2s")->group(group);
   command.add_option("--budget", flags.budget, "for the whole command, e.g. 10m")->group(group);
   command.add_option("--repeat", flags.repetitions, "measure every case this many times")
       ->group(group)
-      ->check(CLI::Range(1, 1'000'000));
+      ->check(whole_number(1, 1'000'000));
 }
 
 Result<Mode> mode_of(const std::string& word, const char* first) {

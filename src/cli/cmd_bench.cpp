@@ -11,6 +11,7 @@
 #include "bench/suites.h"
 #include "cli/bench_options.h"
 #include "core/units.h"
+#include "device/label.h"
 #include "measure/google_benchmark.h"
 #include "tuning/stale.h"
 
@@ -28,7 +29,7 @@ class TableObserver final : public RunObserver {
   void limits_known(const RunEnvironment& environment, const RunLimits& limits) override {
     limits_ = limits;
     const DeviceInfo& device = environment.device;
-    context_.print(fmt::format("{} ({}), {} SMs, profile {}\n", device.name, device.arch, device.sm_count,
+    context_.print(fmt::format("{}, {} SMs, profile {}\n", device_label(device.name, device.arch), device.sm_count,
                                environment.profile_source));
     context_.print(limits_line(limits));
     if (!layout_.common().empty()) {
@@ -121,7 +122,7 @@ void note_rows(CliContext& context, const RunResult& run) {
   if (!run.complete) {
     context.notice("incomplete: " + run.incomplete_reason);
   }
-  if (usable == 0 && context.exit_status() == 0) {
+  if (usable == 0 && context.exit_status() == 0 && !CliContext::interrupted()) {
     context.note_error(run.cases.empty() || run.cases.front().status != CaseStatus::kUnsupported
                            ? Error{ErrorKind::kNothing, "no case was measured"}
                            : unsupported("no case can run here; first reason: " + run.cases.front().message));

@@ -53,10 +53,13 @@ void add_compare_command(CLI::App& app, CliContext& context) {
   CLI::App* command = app.add_subcommand("compare", "two results case by case; never fails on differences");
   const auto flags = std::make_shared<CommandFlags>();
   command
-      ->add_option("paths", flags->paths,
-                   "BASELINE CANDIDATE: results or folders of them; or one verdict to show again")
-      ->required()
-      ->expected(1, 2);
+      ->add_option_function<std::string>(
+          "baseline", [flags](const std::string& path) { flags->paths.insert(flags->paths.begin(), path); },
+          "a result, or a folder of them; or, alone, a verdict to show again")
+      ->required();
+  command->add_option_function<std::string>(
+      "candidate", [flags](const std::string& path) { flags->paths.push_back(path); },
+      "the result, or folder of them, to compare with it");
   add_compare_options(*command, context, flags->compare);
   add_output_option(*command, context, "--json", flags->compare.json, "verdict document, schema cudabk-verdict/1")
       ->group("Output");

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kMaxProblems = 64;  // more is a table for `bench --list`
 
 struct ExplainFlags {
-  std::string target, arch, json;
+  std::string target, arch, json, variant = "auto";
   std::map<std::string, std::string> axes;
   std::vector<std::string> extra_axes, no_fuse;
   bool no_measure = false, no_compile = false, no_fusion = false;
@@ -93,13 +93,24 @@ Result<Roofs> roofs_of(Device& device, bool no_measure) {
   return Roofs{limits.read_gbps, limits.gemm_tflops * 1e3, "measured on this device"};
 }
 
+Status set_variant(const std::string& text, const OpDef& op, ExplainOptions& options) {
+  if (text == "all" || text == "full") {
+    return invalid(fmt::format("--variant {}: one is explained at a time; `cudabk list variants` has all", text));
+  }
+  CUDABK_ASSIGN(Variant variant, parse_variant(text, op));
+  options.forced_family = std::move(variant.family);
+  options.forced_config = std::move(variant.config);
+  return success();
+}
+
 Status run(CliContext& context, const ExplainFlags& flags) {
   CUDABK_ASSIGN(const OpDef* op, target_of(flags.target));
+  ExplainOptions options;
+  CUDABK_TRY(set_variant(flags.variant, *op, options));
   if (!flags.arch.empty()) {
     context.device_name = "host@" + flags.arch;
   }
   CUDABK_ASSIGN(Device * device, context.device());
-  ExplainOptions options;
   Profile absent_profile;
   const Profile* profile = &absent_profile;
   if (flags.arch.empty()) {
@@ -138,6 +149,8 @@ void add_explain_command(CLI::App& app, CliContext& context) {
   command->add_option("target", flags->target, "an op or layer; ops: " + op_names())->required();
   command->add_option("--arch", flags->arch,
                       "as on a GPU of this architecture (sm_90a), or on the one that --profile is for");
+  command->add_option("--variant", flags->variant,
+                      "in place of the table's choice: FAMILY[:param=value,...] (`cudabk list variants`)");
   command->add_flag("--no-measure", flags->no_measure, "data-sheet limits instead of measured ones");
   command->add_flag("--no-compile", flags->no_compile, "leave out registers and the check for stale rules");
   command->add_flag("--no-fusion", flags->no_fusion, "without fusion");
@@ -146,6 +159,12 @@ void add_explain_command(CLI::App& app, CliContext& context) {
       ->delimiter(',');
   add_output_option(*command, context, "--json", flags->json, "the explanation as JSON");
   add_axes(*command, *flags);
+  command->footer(
+      "Examples:\n"
+      "  cudabk explain mulmat --type q4_K -m 4096 -k 14336 -n 16\n"
+      "  cudabk explain mulmat --type q4_K -n 16 --variant mmq:tile_m=64\n"
+      "  cudabk explain mulmat --type q4_K -n 16 --arch sm_90a --profile profiles/nvidia-h200-sm_90a-132.json\n"
+      "  cudabk explain layer --type q4_K --tokens 1");
   set_handler(*command, context, [flags](CliContext& c) { return run(c, *flags); });
 }
 

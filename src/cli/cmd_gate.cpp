@@ -7,6 +7,7 @@
 #include <fstream>
 #include <memory>
 
+#include "cli/checks.h"
 #include "cli/gate_options.h"
 #include "cli/outputs.h"
 #include "core/file.h"
@@ -296,7 +297,7 @@ void add_source_options(CLI::App& command, GateFlags& flags) {
   command.add_option("--ab", flags.old_binary, "older cudabk: measure it and this one in turns")->group(group);
   command.add_flag("--control", flags.control, "measure this build (or that of --ab) against itself")->group(group);
   command.add_option("--rounds", flags.rounds, "runs of each build for --ab and --control (default 5)")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_number(1, 1000))
       ->group(group);
   command.add_option("--keep", flags.keep, "folder for the results that are measured")->group(group);
   command
@@ -307,15 +308,15 @@ void add_source_options(CLI::App& command, GateFlags& flags) {
 void add_rule_options(CLI::App& command, GateFlags& flags) {
   const char* group = "Rules";
   command.add_option("--confirm", flags.confirm, "measure suspects again up to N times, where possible (default 2)")
-      ->check(CLI::Range(0, 100))
+      ->check(whole_number(0, 100))
       ->group(group);
   command.add_option("--on-inconclusive", flags.on_inconclusive, "fail (default), pass")
-      ->check(CLI::IsMember({"fail", "pass"}))
+      ->check(one_of({"fail", "pass"}))
       ->group(group);
   command
       .add_option("--on-missing", flags.on_missing,
                   "cases on one side only: fail (default), allow-new (only the candidate has them), pass")
-      ->check(CLI::IsMember({"fail", "allow-new", "pass"}))
+      ->check(one_of({"fail", "allow-new", "pass"}))
       ->group(group);
   command
       .add_option("--require-rows", flags.require_rows,

@@ -10,6 +10,7 @@
 #include "bench/kernel_sweep.h"
 #include "bench/sweep.h"
 #include "bench/table.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "core/units.h"
 
@@ -100,7 +101,23 @@ std::string shortened(const std::string& text, int lines) {
   return end == std::string::npos ? text : text.substr(0, end) + "\n...";
 }
 
-// Progress, one line per failed or spilling variant, and the totals.
+// "SPILLS sm_90a (a default) mmvq<...>: 16 bytes of stack, 8 bytes stored, 8 loaded, 255 registers\n"
+std::string stack_line(const VariantResult& result) {
+  const KernelVariant& variant = result.job.variant;
+  const KernelReport& r = result.report;
+  std::string spills;
+  if (result.spills()) {
+    spills = fmt::format("{} bytes stored, {} loaded, ", r.spill_store_bytes, r.spill_load_bytes);
+  }
+  return fmt::format("{} {} {}{}: {} bytes of stack, {}{} registers\n", result.spills() ? "SPILLS" : "STACK",
+                     result.job.arch,
+                     variant.by_default ? "(a default) "
+                     : variant.sampled  ? "(a sample) "
+                                        : "",
+                     variant.key.entry, r.local_bytes, spills, r.registers);
+}
+
+// Progress, one line per variant that fails or uses local memory, and the totals.
 class BuildReport {
  public:
   // limit_ns: after it only variants that profiles and defaults take are begun; 0: none.
@@ -115,16 +132,11 @@ class BuildReport {
       context_.show_progress("");
       context_.print(fmt::format("FAILED {} {}\n{}\n", job.arch, job.variant.key.entry,
                                  shortened(result.message, context_.verbose ? 1 << 20 : kLogLines)));
-    } else if (result.spills()) {
-      ++spilling_;
-      spilling_shipped_ += job.variant.shipped ? 1 : 0;
+    } else if (result.spills() || result.keeps_array_on_stack()) {
+      ++(result.spills() ? spilling_ : on_stack_);
+      defects_ += result.is_defect() ? 1 : 0;
       context_.show_progress("");
-      context_.print(fmt::format("SPILLS {} {}{}: {} bytes stored, {} loaded, {} registers\n", job.arch,
-                                 job.variant.by_default ? "(a default) "
-                                 : job.variant.sampled  ? "(a sample) "
-                                                        : "",
-                                 job.variant.key.entry, result.report.spill_store_bytes, result.report.spill_load_bytes,
-                                 result.report.registers));
+      context_.print(stack_line(result));
     }
     context_.show_progress(fmt::format("[{}/{}] {} {}", done_, total_, job.arch, job.variant.key.entry));
     return !CliContext::interrupted() && !(limit_ns_ > 0 && elapsed_ns() > limit_ns_ && !job.variant.shipped);
@@ -133,12 +145,13 @@ class BuildReport {
   std::string summary(size_t archs) const {
     return fmt::format(
         "{} of {} variants for {} architecture{}: {} compiled, {} from the cache, {} not applicable, "
-        "{} failed, {} with spills; {}\n",
+        "{} failed, {} with spills, {} with arrays on the stack; {}\n",
         done_, total_, archs, archs == 1 ? "" : "s", count(VariantOutcome::kCompiled), count(VariantOutcome::kCached),
-        count(VariantOutcome::kNotApplicable), count(VariantOutcome::kFailed), spilling_, format_time_ns(elapsed_ns()));
+        count(VariantOutcome::kNotApplicable), count(VariantOutcome::kFailed), spilling_, on_stack_,
+        format_time_ns(elapsed_ns()));
   }
   size_t count(VariantOutcome outcome) const { return outcomes_[static_cast<size_t>(outcome)]; }
-  size_t spilling_shipped() const { return spilling_shipped_; }
+  size_t defects() const { return defects_; }
   size_t left_out() const { return total_ - done_; }
 
  private:
@@ -147,7 +160,7 @@ class BuildReport {
   }
 
   CliContext& context_;
-  size_t total_, done_ = 0, spilling_ = 0, spilling_shipped_ = 0;
+  size_t total_, done_ = 0, spilling_ = 0, on_stack_ = 0, defects_ = 0;
   size_t outcomes_[4] = {};
   double limit_ns_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
@@ -192,10 +205,10 @@ Status build_kernels(CliContext& context, const KernelFlags& flags) {
   if (const size_t failed = report.count(VariantOutcome::kFailed); failed > 0) {
     return internal_error(fmt::format("{} variants do not compile", failed));
   }
-  if (flags.strict && report.spilling_shipped() > 0) {
-    const size_t count = report.spilling_shipped();
-    return internal_error(fmt::format("{} of the variants that profiles or default configurations take {} registers",
-                                      count, count == 1 ? "spills" : "spill"));
+  if (flags.strict && report.defects() > 0) {
+    return internal_error(fmt::format(
+        "{} of the variants that profiles, default configurations or instance lists name use local memory (--strict)",
+        report.defects()));
   }
   return success();
 }
@@ -229,6 +242,11 @@ void add_kernels_command(CLI::App& app, CliContext& context) {
   command->require_subcommand(1);
   const auto flags = std::make_shared<KernelFlags>();
 
+  command->footer(
+      "Examples:\n"
+      "  cudabk kernels build --arch sm_90a\n"
+      "  cudabk kernels list --arch sm_90a --filter mmvq");
+
   CLI::App* list = command->add_subcommand("list", "variants with registers, shared memory, stack and spills");
   list->add_option("--arch", flags->archs, "architectures, a,b,c (default: the device's)");
   add_filter_option(*list, *flags);
@@ -237,9 +255,10 @@ void add_kernels_command(CLI::App& app, CliContext& context) {
   CLI::App* build = command->add_subcommand("build", "compile every variant into the cache; needs no GPU");
   build->add_option("--arch", flags->archs, "architectures, a,b,c (default: all that are supported)");
   build->add_option("--jobs,-j", flags->jobs, "variants compiled at a time (default: one per core)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, 1024));
   build->add_flag("--strict", flags->strict,
-                  "spilled registers of what a profile or a default configuration takes are a failure");
+                  "local memory is a failure: arrays on the stack in any variant that is named somewhere, spilled "
+                  "registers in what a profile or a default configuration takes");
   build->add_option("--time-limit", flags->time_limit,
                     "e.g. 8m: then no more variants, except those that profiles and defaults take");
   add_filter_option(*build, *flags);

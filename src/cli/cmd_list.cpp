@@ -15,7 +15,9 @@
 #include "bench/suites.h"
 #include "bench/sweep.h"
 #include "bench/table.h"
+#include "bench/type_word.h"
 #include "cli/command.h"
+#include "core/units.h"
 #include "reference/reference.h"
 
 namespace cudabk::cli {
@@ -55,7 +57,8 @@ Result<Listing> list_types(CliContext&) {
     const bool weight = match_word("type", type.name, weights).ok();
     list.rows.push_back({type.name, fmt::format("{}", type.block_elements), fmt::format("{}", type.block_bytes),
                          fmt::format("{:.4g}", 8.0 * type.block_bytes / type.block_elements),
-                         weight ? "yes" : "no kernels yet", has_encoder(type.type) ? "yes" : "no"});
+                         weight ? "yes" : fmt::format("no: {}", no_weight_reason(type.type)),
+                         has_encoder(type.type) ? "yes" : "no"});
   }
   return list;
 }
@@ -146,8 +149,10 @@ Result<Listing> list_fusions(CliContext&) {
 
 std::string as_table(const Listing& list) {
   std::vector<Column> columns;
-  for (const std::string& field : list.fields) {
-    columns.push_back({field, false});
+  for (size_t i = 0; i < list.fields.size(); ++i) {
+    const bool numbers =
+        std::all_of(list.rows.begin(), list.rows.end(), [&](const auto& row) { return parse_double(row[i]).ok(); });
+    columns.push_back({list.fields[i], numbers});
   }
   TextTable table(columns);
   for (const auto& row : list.rows) {

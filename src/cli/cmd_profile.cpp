@@ -173,6 +173,12 @@ Status prune(CliContext& context, const ProfileFlags& flags) {
 void add_profile_command(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<ProfileFlags>();
   CLI::App* command = app.add_subcommand("profile", "dispatch tables: show, lint, diff, merge, prune");
+  command->footer(
+      "Examples:\n"
+      "  cudabk profile show\n"
+      "  cudabk profile lint profiles/sm_90a.json\n"
+      "  cudabk profile diff old.json new.json\n"
+      "  cudabk profile merge base.json tuned.json -o merged.json");
   command->require_subcommand(1);
   const auto add = [&](const char* name, const char* help, int min_files, int max_files,
                        Status (*handler)(CliContext&, const ProfileFlags&)) {

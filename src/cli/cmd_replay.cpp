@@ -5,10 +5,12 @@
 #include <ctime>
 #include <memory>
 
+#include "cli/checks.h"
 #include "cli/gate_options.h"
 #include "cli/outputs.h"
 #include "core/file.h"
 #include "core/units.h"
+#include "device/label.h"
 #include "measure/sampler.h"
 #include "replay/refit.h"
 #include "replay/simulate.h"
@@ -184,8 +186,9 @@ Status replay_fit(CliContext& context, const ReplayFlags& flags, const TuneJourn
 
 Status replay_journal(CliContext& context, const ReplayFlags& flags, const std::string& text) {
   CUDABK_ASSIGN(const TuneJournal journal, read_tune_journal(text, flags.file, context.profile_file));
-  context.print(fmt::format("{} ({}): {} timings of {} in {} tables\n", journal.device.name, journal.device.arch,
-                            journal.entries, journal.op, journal.keys.size()));
+  context.print(fmt::format("{}: {} timings of {} in {} tables\n",
+                            device_label(journal.device.name, journal.device.arch), journal.entries, journal.op,
+                            journal.keys.size()));
   if (journal.skipped_lines > 0) {
     context.notice(fmt::format("note: {} lines that are no timings were left out", journal.skipped_lines));
   }
@@ -226,10 +229,10 @@ void add_result_options(CLI::App& command, ReplayFlags& flags) {
   command.add_option("--confidence", flags.confidence, "of the median's interval (0.95)")->group(group);
   command.add_option("--precision", flags.precision, "wanted half width of the interval (1%)")->group(group);
   command.add_option("--min-samples", flags.min_samples, "fewer are marked, or inconclusive (20)")
-      ->check(CLI::Range(2, kMostSamples))
+      ->check(whole_number(2, kMostSamples))
       ->group(group);
   command.add_option("--first", flags.first, "as if sampling had ended after so many samples")
-      ->check(CLI::Range(1, kMostSamples))
+      ->check(whole_number(1, kMostSamples))
       ->group(group);
   command.add_option("--baseline", flags.baseline, "verdicts against this result or folder")->group(group);
   command.add_option("--threshold", flags.thresholds, "one or several, e.g. 1%,3% (1%,2%,3%,5%,10%)")->group(group);
@@ -247,10 +250,10 @@ void add_journal_options(CLI::App& command, ReplayFlags& flags) {
       ->group(group);
   command.add_option("--top", flags.top, "--strategy: finalists per shape, e.g. 2,4,8 (4)")->group(group);
   command.add_option("--confirm", flags.confirm, "--strategy: paired rounds per finalist (20)")
-      ->check(CLI::Range(6, 1000))
+      ->check(whole_number(6, 1000))
       ->group(group);
   command.add_option("--rounds", flags.rounds, "--strategy: independent runs (5)")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_number(1, 1000))
       ->group(group);
   command.add_option("--seed", flags.seed, "--strategy: of the noise (1)")->check(check_seed)->group(group);
 }

@@ -8,6 +8,7 @@
 #include "bench/test_run.h"
 #include "cli/bench_options.h"
 #include "core/units.h"
+#include "device/label.h"
 
 namespace cudabk::cli {
 namespace {
@@ -24,7 +25,7 @@ class TestObserver final : public RunObserver {
   explicit TestObserver(CliContext& context) : context_(context) {}
 
   void limits_known(const RunEnvironment& environment, const RunLimits&) override {
-    context_.print(fmt::format("{} ({}), profile {}\n", environment.device.name, environment.device.arch,
+    context_.print(fmt::format("{}, profile {}\n", device_label(environment.device.name, environment.device.arch),
                                environment.profile_source));
   }
   void case_started(size_t index, size_t total, const BenchCase& c, double left_s) override {

@@ -7,14 +7,18 @@
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <tuple>
 
 #include "bench/cases.h"
 #include "bench/shapes.h"
 #include "bench/sweep.h"
+#include "bench/type_word.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "core/file.h"
 #include "core/units.h"
 #include "device/cuda/compile.h"
+#include "device/label.h"
 #include "formats/frag_shape.h"
 #include "tuning/device_bench.h"
 #include "tuning/family_set.h"
@@ -35,6 +39,26 @@ struct TuneFlags {
   std::string write, journal, json;
   bool dry_run = false, fresh = false, isolate = false, announce = false, no_check = false, list = false;
 };
+
+std::string tunable_ops() {
+  std::string names;
+  for (const OpDef* op : all_ops()) {
+    if (!op->families().empty()) {
+      names += names.empty() ? "" : ", ";
+      names += op->name();
+    }
+  }
+  return names;
+}
+
+Result<const OpDef*> tunable_op(const std::string& name) {
+  CUDABK_ASSIGN(const OpDef* op, find_op(name));
+  if (op->families().empty()) {
+    return invalid(fmt::format("{} has one kernel only: there is nothing to tune; ops that can be tuned: {}",
+                               op->name(), tunable_ops()));
+  }
+  return op;
+}
 
 std::vector<int64_t> values_of(const std::vector<TuneShape>& shapes, size_t dim) {
   std::vector<int64_t> values;
@@ -108,8 +132,11 @@ Result<std::vector<std::string>> keys_of(const TuneFlags& flags, const OpDef& op
   }
   CUDABK_ASSIGN(const std::vector<std::string> words, split_words(flags.types));
   for (const std::string& word : words) {
-    CUDABK_ASSIGN(std::string key, match_word("--type", word, axis->allowed));
-    keys.push_back(std::move(key));
+    Result<std::string> key = match_type(op.name(), word, axis->allowed);
+    if (!key.ok()) {
+      return std::move(key).error().with_context("--type");
+    }
+    keys.push_back(std::move(key).value());
   }
   return keys;
 }
@@ -138,8 +165,14 @@ Result<TuneOptions> options_of(CliContext& context, const TuneFlags& flags, cons
   CUDABK_ASSIGN(options.search.strategy, parse_strategy(flags.strategy));
   options.search.top = flags.top;
   options.confirm_rounds = flags.confirm;
-  CUDABK_ASSIGN(options.margin, parse_fraction(flags.margin, 1.0));
-  CUDABK_ASSIGN(options.regret, parse_fraction(flags.regret, 1.0));
+  for (const auto& [flag, text, target] : {std::tuple("--margin", &flags.margin, &options.margin),
+                                           std::tuple("--regret", &flags.regret, &options.regret)}) {
+    Result<double> fraction = parse_fraction(*text, 1.0);
+    if (!fraction.ok()) {
+      return std::move(fraction).error().with_context(flag);
+    }
+    *target = *fraction;
+  }
   if (!flags.budget.empty()) {
     Result<double> budget = parse_budget_s(flags.budget);
     if (!budget.ok()) {
@@ -314,7 +347,7 @@ Status run_isolated(CliContext& context, const TuneFlags& flags, const std::stri
 }
 
 Status run(CliContext& context, const TuneFlags& flags) {
-  CUDABK_ASSIGN(const OpDef* op, find_op(flags.target));
+  CUDABK_ASSIGN(const OpDef* op, tunable_op(flags.target));
   CUDABK_ASSIGN(Device * device, context.device());
   const DeviceInfo& info = device->info();
   CUDABK_ASSIGN(const TuneOptions options, options_of(context, flags, *op, info));
@@ -329,7 +362,7 @@ Status run(CliContext& context, const TuneFlags& flags) {
   CUDABK_ASSIGN(const Profile base, base_profile(context, info, flags, options));
   CUDABK_ASSIGN(Journal journal, Journal::open(journal_file, flags.fresh));
   CUDABK_ASSIGN(const auto factory, DeviceBenchFactory::create(*device, *op, base, flags.seed));
-  context.print(fmt::format("{} ({}), {} SMs; defaults: {}; journal: {} ({} entries)\n", info.name, info.arch,
+  context.print(fmt::format("{}, {} SMs; defaults: {}; journal: {} ({} entries)\n", device_label(info.name, info.arch),
                             info.sm_count, base.source, journal_file, journal.size()));
   if (info.emulated) {
     context.print("times are the emulator's: the profile is for the emulated device only\n");
@@ -357,7 +390,7 @@ Status run(CliContext& context, const TuneFlags& flags) {
 void add_tune_command(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<TuneFlags>();
   CLI::App* command = app.add_subcommand("tune", "search variants, confirm finalists, fit and write a profile");
-  command->add_option("target", flags->target, "the op to tune (default mulmat)");
+  command->add_option("target", flags->target, "the op to tune (default mulmat): " + tunable_ops());
   command->add_option("--type", flags->types, "types, e.g. q4_K,f16 (default: all; one on the emulated device)");
   command->add_option("-m", flags->m, "rows of the weights");
   command->add_option("-n", flags->n, "columns");
@@ -365,9 +398,10 @@ void add_tune_command(CLI::App& app, CliContext& context) {
   command->add_option("--layout", flags->layout,
                       "of the weights: auto (the profile's, default), raw, frag; written too");
   command->add_option("--shapes", flags->shapes, "the matrices of real models (`cudabk list shapes`)");
-  command->add_option("--strategy", flags->strategy, "halving (default), exhaustive");
-  command->add_option("--top", flags->top, "finalists per shape (4)")->check(CLI::Range(1, 64));
-  command->add_option("--confirm", flags->confirm, "paired rounds per finalist (20)")->check(CLI::Range(6, 1000));
+  command->add_option("--strategy", flags->strategy, "halving (default), exhaustive")
+      ->check(one_of({"halving", "exhaustive"}));
+  command->add_option("--top", flags->top, "finalists per shape (4)")->check(whole_number(1, 64));
+  command->add_option("--confirm", flags->confirm, "paired rounds per finalist (20)")->check(whole_number(6, 1000));
   command->add_option("--margin", flags->margin, "by which a finalist must beat the default (1%)");
   command->add_option("--regret", flags->regret, "that a rule may cost against the best of a shape (3%)");
   command->add_option("--budget", flags->budget, "for the whole command, e.g. 10m");
@@ -375,13 +409,20 @@ void add_tune_command(CLI::App& app, CliContext& context) {
   command->add_flag("--isolate", flags->isolate, "in a child process, restarted when a candidate brings it down");
   command->add_option("--hang", flags->hang, "--isolate: a candidate that takes longer is killed (120s)");
   command->add_option("--journal", flags->journal, "file with every timing (default: in the cache folder)");
-  command->add_flag("--fresh,!--resume", flags->fresh, "forget the journal's earlier timings (default: resume)");
+  command->add_flag("--fresh", flags->fresh, "forget the journal's earlier timings");
+  command->add_flag_callback(
+      "--resume", [flags] { flags->fresh = false; }, "go on with the journal's earlier timings (default)");
   command->add_option("--seed", flags->seed, "of the random data (42)")->check(check_seed);
   command->add_option("--write", flags->write, "profile to write or merge into (default: this user's)");
   command->add_flag("--dry-run", flags->dry_run, "write nothing");
   command->add_flag("--list", flags->list, "only list the shapes");
   command->add_flag("--announce", flags->announce, "")->group("");
   add_output_option(*command, context, "--json", flags->json, "the profile");
+  command->footer(
+      "Examples:\n"
+      "  cudabk tune mulmat --budget 10m\n"
+      "  cudabk tune mulmat --type q4_K,q6_K --shapes llama-3.1-8b --write h200.json\n"
+      "  cudabk tune mulmat --type q4_K -m 64 -k 256 -n 1,8 --dry-run");
   set_handler(*command, context, [flags](CliContext& c) { return run(c, *flags); });
 }
 

@@ -78,9 +78,6 @@ void add_global_options(CLI::App& command, CliContext& context);
 CLI::Option* add_output_option(CLI::App& command, CliContext& context, const std::string& name, std::string& file,
                                const std::string& help);
 
-// A CLI11 check: a whole number below 2^64 in digits. CLI11 itself wraps -1 and cuts what is larger.
-std::string check_seed(const std::string& text);
-
 // Runs `handler` when `command` was chosen; its error becomes the message and the exit status.
 void set_handler(CLI::App& command, CliContext& context, Handler handler);
 

@@ -92,6 +92,7 @@ CliContext::CliContext() {
   }
   profile_file = environment("CUDABK_PROFILE");
   device_options.cache_dir = user_folder("XDG_CACHE_HOME", ".cache");
+  device_options.interrupted = &interrupted_flag;
   const std::string cuda_home = environment("CUDA_HOME");
   device_options.toolkit_dir = cuda_home.empty() ? environment("CUDA_PATH") : cuda_home;
   if (const std::string data = user_folder("XDG_DATA_HOME", ".local/share"); !data.empty()) {

@@ -1,6 +1,5 @@
 // Options that every subcommand has, and the hook between CLI11 and the handlers.
-#include <charconv>
-
+#include "cli/checks.h"
 #include "cli/command.h"
 
 namespace cudabk::cli {
@@ -46,7 +45,7 @@ void add_text_options(CLI::App& command, CliContext& context) {
               }
             },
             "auto, always, never (NO_COLOR)")
-        ->check(CLI::IsMember({"auto", "always", "never"}));
+        ->check(one_of({"auto", "always", "never"}));
   }
   if (!has_option(command, "--no-progress")) {
     command.add_flag_callback(
@@ -83,12 +82,6 @@ CLI::Option* add_output_option(CLI::App& command, CliContext& context, const std
         }
       },
       help + " (FILE, or - for stdout)");
-}
-
-std::string check_seed(const std::string& text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? "" : "'" + text + "' is no whole number below 2^64";
 }
 
 void set_handler(CLI::App& command, CliContext& context, Handler handler) {

@@ -67,8 +67,10 @@ std::string unexpected(const CLI::App& app, const std::string& word) {
   if (word.size() > 1 && word[0] == '-') {
     const std::string flag = word.substr(0, word.find('='));
     const std::vector<std::string> options = option_names(at);
-    return fmt::format("unknown option '{}' of '{}'{}; options: {}", flag, path_of(at), suggestion(flag, options),
-                       fmt::join(options, ", "));
+    constexpr size_t kShortList = 16;
+    const std::string valid = options.size() > kShortList ? fmt::format("see {} --help", path_of(at))
+                                                          : fmt::format("options: {}", fmt::join(options, ", "));
+    return fmt::format("unknown option '{}' of '{}'{}; {}", flag, path_of(at), suggestion(flag, options), valid);
   }
   const std::vector<std::string> commands = command_names(at);
   if (commands.empty()) {

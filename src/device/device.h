@@ -2,6 +2,7 @@
 // Nothing here blocks unless it says so. All sizes are bytes. A Device is used by one host thread at a time.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -224,6 +225,9 @@ struct DeviceOptions {
   std::string toolkit_dir;            // CUDA_HOME or CUDA_PATH: where NVRTC, cuBLAS are looked for first; may be empty
   uint64_t shuffle_threads_seed = 0;  // emulated device: 0 = ascending order
   enum class ThreadOrder { kAscending, kDescending, kShuffled } thread_order = ThreadOrder::kAscending;
+  // Emulated device: once this is true, blocks that have not begun are not run, and the work that was under way and all
+  // later work fails with kInterrupted. Its results are then partly written. May be null; must outlive the device.
+  const std::atomic<bool>* interrupted = nullptr;
 };
 
 // Opens "cuda:0", "host", "host:1", "host:2@sm_90a". "auto" is cuda:0 where there is a GPU, else host:0.

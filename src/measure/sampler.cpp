@@ -65,10 +65,16 @@ class Sampler {
     done_ = true;
   }
 
-  // A sample and what it cost in wall time. Invalid values are counted and come back as NaN.
+  // A sample and what it cost in wall time. Invalid values are counted and come back as NaN, as does one that was
+  // interrupted, which ends the measurement.
   Result<double> take_sample() {
     const double before = now();
-    CUDABK_ASSIGN(double value, sample_());
+    Result<double> taken = sample_();
+    if (!taken.ok() && taken.error().kind == ErrorKind::kInterrupted) {  // in its midst: what there is, is kept
+      stop(StopRule::kInterrupted);
+      return std::nan("");
+    }
+    CUDABK_ASSIGN(const double value, std::move(taken));
     const double cost = now() - before;
     sample_cost_s_ = sample_cost_s_ == 0 ? cost : 0.7 * sample_cost_s_ + 0.3 * cost;
     if (!std::isfinite(value) || value <= 0) {
@@ -113,7 +119,7 @@ Status Sampler::warm_up() {
   const double limit_s = std::min(options_.warmup_limit_s, kWarmupShare * options_.max_time_s);
   std::vector<double> medians;
   double clock = 0;
-  while (!interrupted()) {
+  while (!interrupted() && !done_) {
     if (rule.rule == Warmup::Rule::kCount && measurement_.warmup_samples >= rule.count) {
       break;
     }
@@ -148,7 +154,7 @@ Status Sampler::warm_up() {
 Result<bool> Sampler::auto_window(std::vector<double>& medians, double& clock, double limit_s) {
   std::vector<double> values;
   const double begin = now();
-  while ((values.size() < kWarmupWindow || now() - begin < kWarmupWindowS) && !interrupted()) {
+  while ((values.size() < kWarmupWindow || now() - begin < kWarmupWindowS) && !interrupted() && !done_) {
     CUDABK_ASSIGN(const double value, take_sample());
     ++measurement_.warmup_samples;
     values.push_back(std::isnan(value) ? 0.0 : value);
@@ -314,8 +320,8 @@ Result<Measurement> Sampler::finish() {
                  fmt::format("no valid samples ({} were not positive numbers)", m.invalid_samples)};
   }
   m.summary = *summarize(m.samples, options_.confidence, std::max(kDriftBound, options_.precision));
-  m.too_few = static_cast<int64_t>(m.samples.size()) < options_.min_samples;
-  m.imprecise = !m.summary.interval.attained || m.summary.half_width > options_.precision;
+  m.too_few = static_cast<int64_t>(m.samples.size()) < options_.min_samples || !m.summary.noise_percent;
+  m.imprecise = !m.summary.interval.attained || m.summary.half_width.value_or(INFINITY) > options_.precision;
   judge_clocks();
   m.total_s = elapsed();
   return std::move(m);
@@ -406,7 +412,12 @@ Result<Interleaved> sample_interleaved(std::span<const SampleFn> candidates, int
         result.stop = StopRule::kInterrupted;
         return result;
       }
-      CUDABK_ASSIGN(row[candidate], candidates[candidate]());
+      Result<double> sample = candidates[candidate]();
+      if (!sample.ok() && sample.error().kind == ErrorKind::kInterrupted) {
+        result.stop = StopRule::kInterrupted;
+        return result;
+      }
+      CUDABK_ASSIGN(row[candidate], std::move(sample));
       if (!std::isfinite(row[candidate]) || row[candidate] <= 0) {
         return Error{ErrorKind::kInconclusive,
                      fmt::format("candidate {}: a sample of {} ns", candidate, row[candidate])};

@@ -75,7 +75,7 @@ struct Measurement {
   int64_t invalid_samples = 0;  // not finite or not positive; never kept
   int64_t retries = 0;          // throttled batches thrown away and taken again
   bool throttled = false;       // kept samples include throttled batches
-  bool too_few = false;         // fewer than min_samples
+  bool too_few = false;         // fewer than min_samples, or than tell anything of the noise
   bool imprecise = false;       // the interval is wider than asked for
   bool clock_changed = false;   // batches ran at clocks that differ by more than 3 %
   double clock_mhz = 0;         // median over batches; 0: not known

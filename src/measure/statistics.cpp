@@ -169,7 +169,7 @@ std::optional<Summary> summarize(std::span<const double> samples, double confide
   r.p10 = sorted_percentile(s, 10);
   r.p90 = sorted_percentile(s, 90);
   r.interval = sorted_interval(s, confidence);
-  if (r.median > 0) {
+  if (r.median > 0 && r.count >= kMinSamplesForNoise) {
     r.noise_percent = 100 * *scaled_mad(samples) / r.median;
     r.half_width = (r.interval.high - r.interval.low) / 2 / r.median;
   }

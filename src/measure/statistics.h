@@ -42,13 +42,17 @@ struct Drift {
 };
 Drift detect_drift(std::span<const double> samples, double bound);
 
+// Fewer samples say nothing of the noise: one has no scatter, two that happen to be close look like precision.
+inline constexpr size_t kMinSamplesForNoise = 3;
+
 struct Summary {
   size_t count = 0;
   double median = 0, mean = 0, min = 0, max = 0;
   double p10 = 0, p90 = 0;
-  double noise_percent = 0;  // 100 * scaled MAD / median
+  // Empty with fewer than kMinSamplesForNoise samples.
+  std::optional<double> noise_percent;  // 100 * scaled MAD / median
+  std::optional<double> half_width;     // relative: (high - low) / 2 / median of the interval
   MedianInterval interval;
-  double half_width = 0;  // relative: (high - low) / 2 / median
   size_t outliers = 0;
   Drift drift;
 };

@@ -116,6 +116,9 @@ Result<std::vector<Launch>> lower_mul_mat(const Tensor& product, const Tensor* a
   if (choice.family == "frag_vector") {
     return lower_frag_vector(p, ctx);
   }
+  if (choice.family == "frag_ring") {
+    return lower_frag_ring(p, ctx);
+  }
   if (choice.family == "frag_wide") {
     return lower_frag_wide(p, ctx);
   }

@@ -93,20 +93,69 @@ Support mmsf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   return shared <= d.max_shared_bytes ? Support{} : Support::no(fmt::format("needs {} bytes of shared memory", shared));
 }
 
-Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo&) {
-  if (const Support s = frag_layout(p); !s) {
-    return s;
+// c: strips of a block, two at a time on an SM. Registers suffice for `warps_of_sm` warps.
+Support frag_block_can_run(const Config& c, int warps_of_sm, int shared, const DeviceInfo& d) {
+  if (c.at("warps") * (2 / c.at("strips")) > warps_of_sm) {
+    return Support::no(fmt::format("registers suffice for {} warps of an SM", warps_of_sm));
   }
-  if (p.dim("n") > 2 && c.at("warps") > 6) {
-    return Support::no("more than 2 columns need the registers of at most 6 warps");
-  }
-  return p.dim("n") <= 4 ? Support{} : Support::no(fmt::format("up to 4 columns, the problem has {}", p.dim("n")));
+  return shared <= d.max_shared_bytes ? Support{}
+                                      : Support::no(fmt::format("needs {} bytes of shared memory, the device has {}",
+                                                                shared, d.max_shared_bytes));
 }
-Support frag_wide_can_run(const Problem& p, const Config&, const DeviceInfo&) {
+// Blocks of 4 warps are for devices whose shared memory holds no more rings.
+constexpr int kSmallSharedBytes = 100 * 1024;
+Support frag_rings_can_run(const Config& c, int warps_of_sm, int shared, const DeviceInfo& d) {
+  if (c.at("warps") < 8 && d.max_shared_bytes > kSmallSharedBytes) {
+    return Support::no("shared memory has room for more warps");
+  }
+  return frag_block_can_run(c, warps_of_sm, shared, d);
+}
+
+Support up_to_columns(const Problem& p, int columns) {
   if (const Support s = frag_layout(p); !s) {
     return s;
   }
-  return p.dim("n") <= 8 * kMaxGridYZ ? Support{} : Support::no("more columns than a grid has");
+  return p.dim("n") <= columns ? Support{}
+                               : Support::no(fmt::format("up to {} columns, the problem has {}", columns, p.dim("n")));
+}
+// Two units of codes and, for narrow ones, of activations are held.
+int frag_vector_warps_of_sm(FragShape s, int64_t n) {
+  const int bits = s.low_bits + s.high_bits;
+  if (n <= 1) {
+    return bits == 6 ? 14 : 16;
+  }
+  return bits == 4 && s.group == 32 && s.scale != FragScale::kExponent ? 16 : 14;
+}
+Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  if (const Support s = up_to_columns(p, 2); !s) {
+    return s;
+  }
+  const DType type = weight_type(p);
+  const int warps = c.at("warps") * c.at("strips"), limit = frag_vector_warps_of_sm(frag_shape(type), p.dim("n"));
+  return frag_block_can_run({{"strips", c.at("strips")}, {"warps", warps}}, limit,
+                            frag_vector_shared_bytes(type, c.at("warps"), c.at("strips"), d.cc), d);
+}
+Support frag_ring_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  if (const Support s = up_to_columns(p, 4); !s) {
+    return s;
+  }
+  const int shared = frag_ring_shared_bytes(weight_type(p), frag_narrow_columns(p.dim("n")), c.at("strips"),
+                                            c.at("warps"), c.at("stages"));
+  return frag_rings_can_run(c, 16, shared, d);
+}
+Support frag_wide_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  if (const Support s = frag_layout(p); !s) {
+    return s;
+  }
+  if (p.dim("n") > 8 * kMaxGridYZ) {
+    return Support::no("more columns than a grid has");
+  }
+  if (c.at("tiles") == 2 && p.dim("n") <= 8) {
+    return Support::no("one tile of 8 columns is enough");
+  }
+  const int shared =
+      frag_wide_shared_bytes(weight_type(p), c.at("tiles"), c.at("strips"), c.at("warps"), c.at("stages"));
+  return frag_rings_can_run(c, c.at("tiles") == 1 ? 16 : 12, shared, d);
 }
 
 Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
@@ -117,10 +166,14 @@ Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d
     return Support::no(fmt::format("needs warp-group products of an sm_90a GPU, the device is {}{}",
                                    d.emulated ? "an emulated " : "", d.arch));
   }
+  if (p.dim("n") <= c.at("cols") / 4 || p.dim("n") > c.at("cols") * 16) {
+    return Support::no(fmt::format("blocks of {} columns are for {} to {}, the problem has {}", c.at("cols"),
+                                   c.at("cols") / 4 + 1, c.at("cols") * 16, p.dim("n")));
+  }
   if (frag_tile_stages(weight_type(p), c.at("cols"), c.at("groups"), d.max_shared_bytes) == 0) {
     return Support::no(fmt::format("two stages do not fit into {} bytes of shared memory", d.max_shared_bytes));
   }
-  return p.dim("n") <= c.at("cols") * kMaxGridYZ ? Support{} : Support::no("more columns than a grid has");
+  return {};
 }
 
 Support dequant_gemm_can_run(const Problem& p, const Config&, const DeviceInfo&) { return quantized_weights(p); }
@@ -136,8 +189,11 @@ Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&)
 const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmsfParams = {{"warps", {8, 16}, 8}, {"chunks", {2, 4, 8}, 2}, {"blocks", {1, 2}, 1}};
-const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8, 10}, 8}, {"strips", {1, 2}, 1}};
-const std::vector<ConfigParam> kFragWideParams = {{"warps", {4, 6}, 4}, {"blocks", {1, 2}, 1}};
+const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8}, 6}, {"strips", {1, 2}, 1}};
+const std::vector<ConfigParam> kFragRingParams = {
+    {"strips", {1, 2}, 1}, {"warps", {4, 8, 12}, 8}, {"stages", {1, 2}, 2}};
+const std::vector<ConfigParam> kFragWideParams = {
+    {"tiles", {1, 2}, 1}, {"strips", {1, 2}, 1}, {"warps", {4, 8, 12}, 8}, {"stages", {1, 2}, 2}};
 const std::vector<ConfigParam> kFragTileParams = {
     {"cols", {16, 32, 64, 128}, 64}, {"groups", {2, 4}, 2}, {"split", {1, 2, 4, 8}, 4}};
 // 0: the library's own choice; else the number of a suggestion of cuBLASLt.
@@ -152,6 +208,7 @@ std::vector<ConfigParam> tile_params(int tile_n) {
 std::span<const Family> mul_mat_families() {
   static const std::vector<Family> kFamilies = {
       {"frag_vector", kFragVectorParams, frag_vector_can_run},
+      {"frag_ring", kFragRingParams, frag_ring_can_run},
       {"frag_wide", kFragWideParams, frag_wide_can_run},
       {"frag_tile", kFragTileParams, frag_tile_can_run},
       {"mmvq", kMmvqParams, mmvq_can_run},

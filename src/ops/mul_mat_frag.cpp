@@ -40,18 +40,28 @@ BufferRef pack_columns(const Tensor& x, FragShape s, int cols, LowerContext& ctx
   return memory.ref;
 }
 
-Dim3 product_grid(const Product& p, int strips, int cols) {
-  return {static_cast<uint32_t>((frag_strips(p.m()) + strips - 1) / strips),
-          static_cast<uint32_t>((p.n() + cols - 1) / cols), grid_extent(p.batch())};
+// What a product's blocks are: columns that are packed together, columns and strips of a block, all of its warps, bytes
+// of shared memory.
+struct FragBlock {
+  int tile_cols, cols, strips, warps, shared;
+};
+
+// Two strips of an SM at a time, not more: the next kernel, which may start early, would fill some SMs with its blocks
+// and leave others without.
+uint32_t shared_of_block(const FragBlock& b, const DeviceInfo& d) {
+  const int blocks = 2 / b.strips, more_do_not_fit = d.max_shared_bytes / (blocks + 1) + 16;
+  return static_cast<uint32_t>(std::max(b.shared, more_do_not_fit));
 }
 
-// warps: of a block.
-Launches lower_frag(const Product& p, KernelKey key, Dim3 grid, int cols, int warps, int shared, LowerContext& ctx) {
+Launches lower_frag(const Product& p, KernelKey key, const FragBlock& block, LowerContext& ctx) {
   Launches launches;
   const Tensor& w = p.weights;
   const std::string label = fmt::format("{} {}", p.choice.family, dtype_name(w.type));
-  const BufferRef x = pack_columns(p.x, frag_shape(w.type), cols, ctx, launches);
-  KernelCall<FragArgs> call(std::move(key), grid, {static_cast<uint32_t>(warps * 32)}, static_cast<uint32_t>(shared));
+  const BufferRef x = pack_columns(p.x, frag_shape(w.type), block.tile_cols, ctx, launches);
+  const Dim3 grid = {static_cast<uint32_t>((frag_strips(p.m()) + block.strips - 1) / block.strips),
+                     static_cast<uint32_t>((p.n() + block.cols - 1) / block.cols), grid_extent(p.batch())};
+  KernelCall<FragArgs> call(std::move(key), grid, {static_cast<uint32_t>(block.warps * 32)},
+                            shared_of_block(block, ctx.device()));
   set_frag_weights(call, p, *frag_view(w), ctx);  // the families apply to nothing else
   call.bind(call.args.x, x);
   call.bind(call.args.dst, ctx.data(p.dst));
@@ -65,17 +75,30 @@ Launches lower_frag(const Product& p, KernelKey key, Dim3 grid, int cols, int wa
 
 Launches lower_frag_vector(const Product& p, LowerContext& ctx) {
   const int warps = p.choice.config.at("warps"), strips = p.choice.config.at("strips");
-  const int cols = p.n() <= 1 ? 1 : (p.n() <= 2 ? 2 : 4);
+  const DType type = p.weights.type;
+  const int cols = frag_narrow_columns(p.n());
   return lower_frag(
-      p, {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}>", type_text(p.weights.type), cols, warps, strips)},
-      product_grid(p, strips, cols), cols, warps * strips, frag_vector_shared_bytes(p.weights.type, warps, strips),
-      ctx);
+      p, {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}>", type_text(type), cols, warps, strips)},
+      {cols, cols, strips, warps * strips, frag_vector_shared_bytes(type, warps, strips, ctx.device().cc)}, ctx);
+}
+
+Launches lower_frag_ring(const Product& p, LowerContext& ctx) {
+  const Config& c = p.choice.config;
+  const DType type = p.weights.type;
+  const int strips = c.at("strips"), warps = c.at("warps"), stages = c.at("stages"), cols = frag_narrow_columns(p.n());
+  return lower_frag(p,
+                    {"frag/narrow_ring.h",
+                     fmt::format("frag_ring<{}, {}, {}, {}, {}>", type_text(type), cols, strips, warps, stages)},
+                    {cols, cols, strips, warps, frag_ring_shared_bytes(type, cols, strips, warps, stages)}, ctx);
 }
 
 Launches lower_frag_wide(const Product& p, LowerContext& ctx) {
-  const int warps = p.choice.config.at("warps"), blocks = p.choice.config.at("blocks");
-  return lower_frag(p, {"frag/wide.h", fmt::format("frag_wide<{}, {}, {}>", type_text(p.weights.type), warps, blocks)},
-                    product_grid(p, 1, 8), 8, warps, frag_wide_shared_bytes(p.weights.type, warps), ctx);
+  const Config& c = p.choice.config;
+  const DType type = p.weights.type;
+  const int tiles = c.at("tiles"), strips = c.at("strips"), warps = c.at("warps"), stages = c.at("stages");
+  return lower_frag(
+      p, {"frag/wide.h", fmt::format("frag_wide<{}, {}, {}, {}, {}>", type_text(type), tiles, strips, warps, stages)},
+      {8, 8 * tiles, strips, warps, frag_wide_shared_bytes(type, tiles, strips, warps, stages)}, ctx);
 }
 
 }  // namespace cudabk

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "convert/narrow_args.h"
+#include "convert/args.h"
 #include "formats/frag_place.h"
 #include "formats/slices.h"
 #include "ops/frag_weights.h"
@@ -41,42 +41,6 @@ DType gemm_type(const Product& p, const DeviceInfo& device) {
     return device.cc >= 80 ? DType::bf16 : DType::f32;  // bf16 has the range of f32, unlike f16
   }
   return p.weights.type == DType::bf16 && device.cc < 80 ? DType::f32 : p.weights.type;
-}
-
-// f32 activations as dense rows of 16 bits; f16 rows come with what their products are to be multiplied with.
-ConvertedRows narrow_activations(const Tensor& x, DType to, LowerContext& ctx, Launches& launches) {
-  const int64_t rows = row_count(x), k = x.ne[0];
-  const bool f16 = to == DType::f16;
-  const int64_t data_bytes = (rows * k * 2 + 255) / 256 * 256;
-  const auto memory = ctx.shared_scratch(x, fmt::format("{} {}", dtype_name(to), k), data_bytes + (f16 ? rows * 4 : 0));
-  const ConvertedRows result{memory.ref, f16 ? memory.ref + data_bytes : BufferRef{}};
-  if (!memory.fresh) {
-    return result;
-  }
-  const int64_t blocks = f16 ? rows : rows * ((k + kNarrowPiece - 1) / kNarrowPiece);
-  const std::string entry = f16 ? fmt::format("narrow_rows<{}, {}>", type_text(to), narrow_runs(k))
-                                : fmt::format("narrow_pieces<{}>", type_text(to));
-  KernelCall<ConvertArgs> call({"convert/narrow.h", entry}, {static_cast<uint32_t>(blocks)},
-                               {static_cast<uint32_t>(f16 ? kNarrowRowThreads : kNarrowPieceThreads)},
-                               f16 ? kNarrowRowThreads / 32 * 4 : 0);
-  set_activations(call, x, ctx);
-  call.args.rows = rows;
-  call.args.k_padded = static_cast<int32_t>(k);
-  call.bind(call.args.dst, result.data);
-  if (f16) {
-    call.bind(call.args.scale, result.scale);
-  }
-  call.work().programmatic = true;
-  launches.push_back(call.launch(fmt::format("narrow {}", dtype_name(to))));
-  return result;
-}
-
-// Float weights have the faster conversion where alignment allows.
-ConvertedRows gemm_activations(const Product& p, DType to, LowerContext& ctx, Launches& launches) {
-  const Tensor& x = p.x;
-  const bool narrow = is_float(p.weights.type) && x.type == DType::f32 && to != DType::f32 && x.ne[0] % 4 == 0 &&
-                      rows_aligned(x, 16) && row_count(x) * ((x.ne[0] + kNarrowPiece - 1) / kNarrowPiece) < INT32_MAX;
-  return narrow ? narrow_activations(x, to, ctx, launches) : convert_activations(x, to, x.ne[0], ctx, launches);
 }
 
 Operand dequantized_frag_weights(const Product& p, const FragView& view, DType to, LowerContext& ctx,
@@ -214,7 +178,7 @@ Launches lower_gemm(const Product& p, LowerContext& ctx) {
   ConvertedRows converted;
   const bool convert_x = p.x.type != type;
   if (convert_x) {
-    converted = gemm_activations(p, type, ctx, launches);
+    converted = convert_activations(p.x, type, p.k(), ctx, launches);
   }
   const Operand x = convert_x ? dense_operand(converted.data, type, p.x) : in_place(p.x, ctx);
   Launch gemm = gemm_launch(p, w, x, ctx, launches);

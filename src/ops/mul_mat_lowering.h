@@ -34,6 +34,7 @@ Launches lower_mmvf(const Product& p, LowerContext& ctx);
 Launches lower_mmsf(const Product& p, LowerContext& ctx);
 Launches lower_tile(const Product& p, LowerContext& ctx);  // mmq and mmf
 Launches lower_frag_vector(const Product& p, LowerContext& ctx);
+Launches lower_frag_ring(const Product& p, LowerContext& ctx);
 Launches lower_frag_wide(const Product& p, LowerContext& ctx);
 Launches lower_frag_tile(const Product& p, LowerContext& ctx);
 Launches lower_gemm(const Product& p, LowerContext& ctx);  // dequant_gemm, blas and blas_batched

@@ -1,10 +1,9 @@
-// mmq and mmf: tensor-core tiles, and the conversion of activations they share with library products.
+// mmq and mmf: tensor-core tiles.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 
-#include "convert/args.h"
 #include "ops/mul_mat_lowering.h"
 #include "tile/args.h"
 
@@ -46,31 +45,6 @@ std::string tile_entry(const Product& p, int tile_m, int tile_n) {
 }
 
 }  // namespace
-
-ConvertedRows convert_activations(const Tensor& x, DType to, int64_t k_padded, LowerContext& ctx, Launches& launches) {
-  const int64_t rows = row_count(x);
-  const int64_t data_bytes = (rows * k_padded * block_bytes(to) + 255) / 256 * 256;
-  const int64_t scale_bytes = to == DType::f16 ? rows * 4 : 0;
-  const auto memory = ctx.shared_scratch(x, fmt::format("{} {}", dtype_name(to), k_padded), data_bytes + scale_bytes);
-  ConvertedRows result{memory.ref, to == DType::f16 ? memory.ref + data_bytes : BufferRef{}};
-  if (!memory.fresh) {
-    return result;
-  }
-  const bool vector = rows_aligned(x, 16) && x.ne[0] % 8 == 0 && k_padded % 8 == 0;
-  KernelCall<ConvertArgs> call(
-      {"convert/convert.h", fmt::format("convert_rows<{}, {}, {}>", type_text(x.type), type_text(to), vector)},
-      {static_cast<uint32_t>(std::min<int64_t>(rows, 1 << 20))}, {256}, 32);
-  set_activations(call, x, ctx);
-  call.args.rows = rows;
-  call.args.k_padded = static_cast<int32_t>(k_padded);
-  call.bind(call.args.dst, result.data);
-  if (to == DType::f16) {
-    call.bind(call.args.scale, result.scale);
-  }
-  call.work().programmatic = true;
-  launches.push_back(call.launch(fmt::format("convert {}", dtype_name(to))));
-  return result;
-}
 
 Launches lower_tile(const Product& p, LowerContext& ctx) {
   Launches launches, after;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -22,7 +23,7 @@ std::optional<size_t> enough_samples(std::span<const double> samples, const Repl
   for (size_t count = std::max<size_t>(options.min_samples, 1); count <= samples.size();
        count += std::max<size_t>(1, count / 20)) {
     const std::optional<Summary> s = summarize(samples.first(count), options.confidence);
-    if (s && s->interval.attained && s->half_width <= options.precision) {
+    if (s && s->interval.attained && s->half_width.value_or(INFINITY) <= options.precision) {
       return count;
     }
   }
@@ -40,12 +41,17 @@ Json summary_json(const std::optional<Summary>& s) {
   if (!s) {
     return nullptr;
   }
-  return {
-      {"count", s->count},           {"median_ns", s->median},  {"interval_ns", {s->interval.low, s->interval.high}},
-      {"half_width", s->half_width}, {"outliers", s->outliers}, {"drift_detected", s->drift.detected}};
+  return {{"count", s->count},
+          {"median_ns", s->median},
+          {"interval_ns", {s->interval.low, s->interval.high}},
+          {"half_width", s->half_width ? Json(*s->half_width) : Json(nullptr)},
+          {"outliers", s->outliers},
+          {"drift_detected", s->drift.detected}};
 }
 
-std::string spread(const std::optional<Summary>& s) { return s ? fmt::format("{:.2f} %", 100 * s->half_width) : "-"; }
+std::string spread(const std::optional<Summary>& s) {
+  return s && s->half_width ? fmt::format("{:.2f} %", 100 * *s->half_width) : "-";
+}
 
 }  // namespace
 
@@ -60,8 +66,9 @@ RunResult replay_statistics(const RunResult& run, const ReplayStatistics& option
       c.samples_ns.resize(options.first);
     }
     c.summary = summarize(c.samples_ns, options.confidence);
-    const bool wide = !c.summary || !c.summary->interval.attained || c.summary->half_width > options.precision;
-    set_flag(c.flags, kFewSamples, c.samples_ns.size() < options.min_samples);
+    const bool wide =
+        !c.summary || !c.summary->interval.attained || c.summary->half_width.value_or(INFINITY) > options.precision;
+    set_flag(c.flags, kFewSamples, c.samples_ns.size() < std::max(options.min_samples, kMinSamplesForNoise));
     set_flag(c.flags, kImprecise, wide);
     entry.replayed = c.summary;
     entry.enough = enough_samples(c.samples_ns, options);

@@ -127,12 +127,15 @@ std::string result_to_github_action(const RunResult& run) {
       continue;
     }
     const CaseResult& c = *joined.first;
-    list.push_back({{"name", c.key},
-                    {"unit", "ns"},
-                    {"value", s->median},
-                    {"range", fmt::format("± {:.2f} %", 100 * s->half_width)},
-                    {"extra", fmt::format("{}\n{} {}\n{} samples\n{}", run.environment.device.name, c.family,
-                                          config_text(c.config), s->count, c.command)}});
+    Json entry({{"name", c.key},
+                {"unit", "ns"},
+                {"value", s->median},
+                {"extra", fmt::format("{}\n{} {}\n{} samples\n{}", run.environment.device.name, c.family,
+                                      config_text(c.config), s->count, c.command)}});
+    if (s->half_width) {
+      entry["range"] = fmt::format("± {:.2f} %", 100 * *s->half_width);
+    }
+    list.push_back(std::move(entry));
   }
   return dump(list);
 }

@@ -142,7 +142,7 @@ Json case_json(const CaseResult& c, const RunLimits& limits) {
           {"time", number(c.time_ns())},
           {"low", figure(s.interval.low)},
           {"high", figure(s.interval.high)},
-          {"halfWidth", figure(s.half_width)},
+          {"halfWidth", figure(s.half_width.value_or(NAN))},
           {"count", c.samples_ns.size()},
           {"bytes", number(c.cost.bytes)},
           {"ops", number(c.cost.operations)},

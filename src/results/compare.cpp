@@ -128,7 +128,11 @@ void give_verdict(const Judged& judged, const CompareOptions& options, double co
 // Identical code cannot be at fault; a change is still said.
 void give_unchanged(const Judged& judged, const CompareOptions& options, CaseComparison& row) {
   row.verdict = Verdict::kUnchangedCode;
-  if (judged.time && judged.time->p < 1 - options.confidence && std::abs(*row.change) >= row.threshold) {
+  if (!judged.time) {
+    row.message = fmt::format("{} and {} samples tell of no change", row.baseline_samples, row.candidate_samples);
+    return;
+  }
+  if (judged.time->p < 1 - options.confidence && std::abs(*row.change) >= row.threshold) {
     row.message =
         fmt::format("{:+.1f} % with identical kernels: the machine, the driver or host code", *row.change * 100);
   }

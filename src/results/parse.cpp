@@ -58,7 +58,7 @@ std::optional<Summary> read_summary(const JsonNode& node) {
   s.max = node.member("max_ns").number();
   s.p10 = node.member("p10_ns").number();
   s.p90 = node.member("p90_ns").number();
-  s.noise_percent = node.member("noise_percent").number();
+  s.noise_percent = node.member("noise_percent").number_or_null();
   const std::vector<double> interval = read_numbers(node.member("interval_ns"));
   if (interval.size() != 2) {
     node.member("interval_ns").complain("expected two numbers");
@@ -67,7 +67,10 @@ std::optional<Summary> read_summary(const JsonNode& node) {
   s.interval.low = interval[0];
   s.interval.high = interval[1];
   s.interval.coverage = node.member("interval_coverage").number();
-  s.half_width = node.member("half_width").number();
+  s.half_width = node.member("half_width").number_or_null();
+  if (s.count < kMinSamplesForNoise) {  // older documents have 0 there
+    s.noise_percent = s.half_width = std::nullopt;
+  }
   s.outliers = static_cast<size_t>(node.member("outliers").integer());
   s.drift.percent = node.member("drift_percent").number();
   s.drift.detected = node.member("drift_detected").boolean();

@@ -5,12 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <vector>
 
-#include "backend/buffers.h"
-#include "graph/init.h"
+#include "backend/emulated_backend.h"
 #include "ops/binary.h"
 #include "ops/mul_mat.h"
 #include "ops/rms_norm.h"
@@ -41,30 +39,9 @@ KeyedGraph keyed(Graph graph) {
   return k;
 }
 
-class Cache : public testing::TestWithParam<LaunchMode> {
+class Cache : public EmulatedBackend {
  protected:
-  void SetUp() override {
-    device = open_device("host", {}).value();
-    BackendOptions options;
-    options.plan.profile = &profile;
-    options.mode = GetParam();
-    options.max_cached_graphs = 3;
-    backend = Backend::create(*device, options).value();
-    cache = std::make_unique<GraphCache>(*backend);
-  }
-
-  // Memory of its own with random values; the same values for the same seed.
-  GraphBuffers filled(const Graph& graph, uint64_t seed) {
-    GraphBuffers buffers = GraphBuffers::allocate(*device, graph, {.poison = true}).value();
-    for (const auto& t : graph.tensors()) {
-      if (t->op == kOpNone) {
-        std::vector<std::byte> bytes(static_cast<size_t>(byte_size(*t)));
-        EXPECT_TRUE(fill_random({.type = t->type, .stddev = 0.1, .seed = tensor_seed(seed, t->id)}, bytes).ok());
-        EXPECT_TRUE(buffers.upload(*t, bytes).ok());
-      }
-    }
-    return buffers;
-  }
+  Cache() : EmulatedBackend(3), cache(std::make_unique<GraphCache>(*backend)) {}
 
   std::vector<float> values(DevicePtr at, int64_t count) {
     std::vector<float> v(static_cast<size_t>(count));
@@ -96,9 +73,6 @@ class Cache : public testing::TestWithParam<LaunchMode> {
     return worst;
   }
 
-  Profile profile;
-  std::unique_ptr<Device> device;
-  std::unique_ptr<Backend> backend;
   std::unique_ptr<GraphCache> cache;
 };
 

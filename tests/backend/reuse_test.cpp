@@ -3,13 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <memory>
 #include <vector>
 
-#include "backend/backend.h"
-#include "backend/buffers.h"
-#include "graph/init.h"
+#include "backend/emulated_backend.h"
 #include "ops/binary.h"
 #include "ops/mul_mat.h"
 #include "ops/rms_norm.h"
@@ -33,41 +29,15 @@ Graph make_reused_graph(int64_t columns, float eps = 1e-6F) {
   return graph;
 }
 
-class Reuse : public testing::TestWithParam<LaunchMode> {
+class Reuse : public EmulatedBackend {
  protected:
-  void SetUp() override {
-    device = open_device("host", {}).value();
-    BackendOptions options;
-    options.plan.profile = &profile;
-    options.mode = GetParam();
-    options.max_cached_graphs = 4;
-    backend = Backend::create(*device, options).value();
-  }
-
-  // Memory of its own with values of its own.
-  GraphBuffers filled(const Graph& graph, uint64_t seed) {
-    GraphBuffers buffers = GraphBuffers::allocate(*device, graph, {.poison = true}).value();
-    for (const auto& t : graph.tensors()) {
-      if (t->op != kOpNone) {
-        continue;
-      }
-      std::vector<std::byte> bytes(static_cast<size_t>(byte_size(*t)));
-      const double stddev = is_quantized(t->type) ? 1 / std::sqrt(static_cast<double>(kReuseWidth)) : 1;
-      EXPECT_TRUE(fill_random({.type = t->type, .stddev = stddev, .seed = tensor_seed(seed, t->id)}, bytes).ok());
-      EXPECT_TRUE(buffers.upload(*t, bytes).ok());
-    }
-    return buffers;
-  }
+  Reuse() : EmulatedBackend(4) {}
 
   void expect_right(const Graph& graph, GraphBuffers& buffers) {
     const auto report = verify_graph(graph, buffers, *backend, {});
     ASSERT_TRUE(report.ok()) << report.error().message;
     EXPECT_TRUE(report->pass()) << report->status().error().message;
   }
-
-  Profile profile;
-  std::unique_ptr<Device> device;
-  std::unique_ptr<Backend> backend;
 };
 
 TEST_P(Reuse, AGraphSeenBeforeIsReplayedAndReadsNewValues) {

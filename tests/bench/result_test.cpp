@@ -116,6 +116,20 @@ TEST(ResultJson, CasesWithoutSamplesHaveNullMetricsAndAStatus) {
   }
 }
 
+TEST(ResultJson, OneSampleHasATimeAndNoNoise) {
+  RunResult run = good_run();
+  run.cases[0].samples_ns = {2000};
+  run.cases[0].summary = summarize(run.cases[0].samples_ns);
+  const std::string text = result_to_json(run);
+  EXPECT_EQ(schema_faults(text), "");
+  const Json summary = Json::parse(text)["cases"][0]["summary"];
+  EXPECT_EQ(summary["median_ns"], 2000);
+  EXPECT_TRUE(summary["noise_percent"].is_null());
+  EXPECT_TRUE(summary["half_width"].is_null());
+  EXPECT_NE(result_to_markdown(run).find("| 2.00 µs | - |"), std::string::npos) << result_to_markdown(run);
+  EXPECT_NE(result_to_csv(run).find(",2000,,1,"), std::string::npos) << result_to_csv(run);
+}
+
 TEST(ResultJson, AWrongResultNeverHasATime) {
   CaseResult c = good_case();
   c.status = CaseStatus::kWrong;

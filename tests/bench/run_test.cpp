@@ -109,6 +109,17 @@ TEST(Run, AWrongResultIsReportedAndNeverTimed) {
   EXPECT_EQ(error_kind_of(run.cases[0].status), ErrorKind::kWrongOutput);
 }
 
+TEST(Run, ASingleSampleHasNoNoiseAndSaysSo) {
+  Fixture f;
+  f.options.sampler.max_samples = f.options.sampler.min_samples = 1;
+  const RunResult run = f.run(f.cases(kSmall));
+  EXPECT_EQ(run.cases[0].flags, std::vector<std::string>{"few samples"});
+  EXPECT_TRUE(run.cases[0].time_ns());
+  EXPECT_FALSE(run.cases[0].summary->noise_percent);
+  f.options.sampler.max_samples = f.options.sampler.min_samples = 3;
+  EXPECT_TRUE(f.run(f.cases(kSmall)).cases[0].flags.empty());
+}
+
 TEST(Run, UncheckedRowsSaySo) {
   Fixture f;
   f.options.check = CheckMode::kOff;

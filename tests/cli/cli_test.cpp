@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -82,7 +83,24 @@ TEST(Cli, BadInputIsOneLineAndAStatus) {
       {{"bench", "mulmat", "-m", "2147483647", "-n", "2147483647", "-k", "2147483392", "--axis", "b2=2147483647"},
        2,
        ""},
-      {{"bench", "mulmat", "--launch", "sometimes"}, 2, "--launch"},
+      {{"bench", "mulmat", "--launch", "sometimes"},
+       2,
+       "--launch: unknown value 'sometimes'; valid: graph, eager, both"},
+      {{"bench", "mulmat", "--type", "Q8_k"},
+       2,
+       "--type: q8_K is a format of activations, not of weights; valid: f32, "},
+      {{"tune", "mulmat", "--type", "tq1_0"}, 2, "--type: tq1_0 is a format that no kernel takes yet; valid: f32, "},
+      {{"bench", "add", "--type", "q4_K"}, 2, "--type: q4_K is no type that add takes here; valid: f32, f16"},
+      {{"tune", "mulmat", "--margin", "5"}, 2, "--margin: \"5\": expected a share"},
+      {{"test", "--type", "q9_K"}, 2, "valid: f32, f16, bf16, q4_0"},
+      {{"tune", "rms_norm"}, 2, "ops that can be tuned: mul_mat"},
+      {{"tune", "mulmat", "--strategy", "luck"}, 2, "valid: halving, exhaustive"},
+      {{"explain", "mulmat", "--varian", "mmq"}, 2, "(did you mean --variant?); see cudabk explain --help"},
+      {{"explain", "mulmat", "--variant", "all"}, 2, "cudabk list variants"},
+      {{"explain", "mulmat", "--variant", "mmx"}, 2, "valid: auto, "},
+      {{"info", "--jsn"}, 2, "(did you mean --json?); options: --help, "},
+      {{"gate", "--confirm", "2.5", "--verdict", "/dev/null"}, 2, "'2.5' is no whole number from 0 to 100"},
+      {{"test", "mulmat", "--type", "q4_K", "-n", "12345"}, 4, " test cases has these values"},
       {{"bench", "mulmat", "--variant", "mmvx"}, 2, "mmvq"},
       {{"bench", "mulmat", "--variant", "mmvx"}, 2, "'FAMILY:rows=1,warps=4'"},
       {{"bench", "mulmat", "--variant", "mmvq rows=1 heads=4"}, 2, "'FAMILY rows=1 warps=4'"},
@@ -114,7 +132,7 @@ TEST(Cli, BadInputIsOneLineAndAStatus) {
       {{"test", "mulmat", "--filter", "nothing like this"}, 4, "nothing selected"},
       {{"list"}, 2, "needs what (ops, types"},
       {{"explain"}, 2, "ops: mul_mat (mulmat)"},
-      {{"compare"}, 2, "needs paths ("},
+      {{"compare"}, 2, "needs baseline ("},
       {{"compare", "/dev/null"}, 2, "two results are compared"},
       {{"explain", "mulmat", "--arch", "sm_91"}, 2, "unknown architecture 'sm_91'; valid: sm_75, "},
       {{"kernels", "list", "--arch", "sm_91"}, 2, "unknown architecture 'sm_91'; valid: sm_75, "},
@@ -238,6 +256,21 @@ TEST(Cli, InterruptKeepsWhatIsDone) {
   std::filesystem::remove(json);
 }
 
+// In the midst of a kernel that takes many seconds.
+TEST(Cli, AnInterruptEndsALongEmulatedKernel) {
+  ProcessOptions options;
+  options.interrupt_after_s = 2;
+  const auto start = std::chrono::steady_clock::now();
+  const ProcessResult r = run_cudabk(
+      {"bench", "mulmat", "--type", "q4_K", "-m", "2048", "-k", "4096", "-n", "4096", "--check", "off", "--json", "-"},
+      options);
+  EXPECT_EQ(r.status, 130) << r.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
+  expect_valid(r.out);
+  EXPECT_FALSE(Json::parse(r.out)["complete"].get<bool>());
+  EXPECT_EQ(r.err.find("error: "), std::string::npos) << r.err;
+}
+
 TEST(Cli, TestComparesWithTheReference) {
   const ProcessResult r = run_cudabk({"test", "mulmat", "--type", "q4_K", "-n", "1", "-m", "16", "--json", "-"});
   EXPECT_EQ(r.status, 0) << r.err;
@@ -249,6 +282,15 @@ TEST(Cli, TestComparesWithTheReference) {
     compared += row["status"] == "ok" && row["check"]["elements"].get<int64_t>() > 0 ? 1 : 0;
   }
   EXPECT_GT(compared, 3U);
+}
+
+// Of all ops, those that know the type.
+TEST(Cli, TestOfAllOpsTakesATypeOfSome) {
+  const ProcessResult r = run_cudabk({"test", "--type", "q4_K", "--list"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("mul_mat type=q4_K "), std::string::npos);
+  EXPECT_NE(r.out.find("get_rows type=q4_K "), std::string::npos);
+  EXPECT_EQ(r.out.find("type=f32"), std::string::npos);
 }
 
 TEST(Cli, FusionGraphsPass) {
@@ -393,7 +435,37 @@ TEST(Cli, ExplainsForAnAbsentGpu) {
   EXPECT_EQ(one.status, 0) << one.err;
   EXPECT_NE(one.out.find("device    Some Card (sm_90a, 7 SMs)"), std::string::npos) << one.out;
   EXPECT_NE(one.out.find("variant   dequant_gemm"), std::string::npos) << one.out;
+  EXPECT_NE(one.out.find("narrow bf16: narrow_pieces<DType::bf16>"), std::string::npos) << one.out;
   std::filesystem::remove(file);
+}
+
+TEST(Cli, ExplainsAVariantThatTheTableDoesNotName) {
+  const ProcessResult r =
+      run_cudabk({"explain", "mulmat", "--type", "q4_K", "-n", "16", "--variant", "mmq:tile_n=16", "--no-compile"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("device    emulated sm_80 (108 SMs)"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("layout    weights raw, 9.4 MB: mmq reads it"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("rule      none: asked for by name"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("variant   mmq split=4 tile_m=64 tile_n=16"), std::string::npos) << r.out;
+  const ProcessResult no = run_cudabk({"explain", "mulmat", "--type", "f32", "--variant", "mmq", "--no-compile"});
+  EXPECT_EQ(no.status, 2) << no.out;
+  EXPECT_NE(no.err.find("mmq cannot run: f32 is not a quantized type"), std::string::npos) << no.err;
+}
+
+TEST(Cli, ListsAlignNumbersAndSayWhatTypesAre) {
+  const ProcessResult r = run_cudabk({"list", "types"});
+  EXPECT_NE(r.out.find("\nf32          1      4           32  yes "), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("no: a format of activations, not of weights"), std::string::npos) << r.out;
+}
+
+TEST(Cli, ASingleSampleHasNoNoise) {
+  std::vector<std::string> words = small_bench();
+  words[11] = "1";
+  const ProcessResult r = run_cudabk(words);
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.out.find("0.0 %"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("few samples"), std::string::npos) << r.out;
+  EXPECT_EQ(r.out.rfind("emulated sm_80, 108 SMs, ", 0), 0U) << r.out;
 }
 
 TEST(Cli, ExplainCountsLaunches) {

@@ -77,6 +77,14 @@ const Situation kSituations[] = {
      [](RunResult& run) { run.cases[1].samples_ns = noisy_samples(2200, 40, 99); }, nullptr},
     {"few samples", 3, "few-samples", "20 a side are needed",
      [](RunResult& run) { run.cases[1].samples_ns.resize(10); }, nullptr},
+    {"one sample", 3, "few-samples", "40 and 1 samples",
+     [](RunResult& run) {
+       run.cases[1].samples_ns.resize(1);
+       run.cases[1].summary = summarize(run.cases[1].samples_ns);
+       run.cases[1].clocks_mhz.resize(1);
+       run.cases[1].clock_samples = {1};
+     },
+     nullptr},
     {"case missing", 4, "no-candidate", "only the baseline has this case", [](RunResult& run) { run.cases.pop_back(); },
      nullptr},
     {"other device", 4, "other-device", "other device: the baseline is of NVIDIA H200",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "bench/kernel_sweep.h"
 #include "cuda_compile/scratch_folder.h"
 #include "device/cuda/compile.h"
 #include "device/cuda/cubin.h"
@@ -130,6 +131,50 @@ template <int N> KERNEL_MIN_BLOCKS(spilling, 1024, 2)(Args a) {
   EXPECT_GT(kernel->report.local_bytes, 0);
 }
 
+// An array that is indexed with what is known at run time only lies in local memory; no spill is reported for it.
+TEST(Compile, AnArrayOnTheStackIsReported) {
+  constexpr const char* kText = R"(
+#pragma once
+#include "platform/platform.h"
+namespace cudabk {
+struct Args { const uint32_t* x; uint32_t* y; };
+template <int N> KERNEL(on_stack, 32)(Args a) {
+  uint32_t v[N];
+  for (int i = 0; i < N; ++i) v[i] = a.x[i];
+  for (uint32_t i = 0; i < a.x[N]; ++i) v[(v[i % N] + i) % N] += i;
+  a.y[thread_x()] = v[a.x[N] % N];
+}
+})";
+  const auto sources = sources_with({{"own/stack.h", kText}});
+  KernelCompiler compiler(CompileOptions{}, sources);
+  for (const std::string_view arch : kArchitectures) {
+    const auto kernel = compiler.compile({"own/stack.h", "on_stack<40>", 16}, arch);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    EXPECT_EQ(kernel->report.local_bytes, 40 * 4) << arch;
+    EXPECT_EQ(kernel->report.spill_store_bytes + kernel->report.spill_load_bytes, 0) << arch;
+    VariantResult named;
+    named.report = kernel->report;
+    EXPECT_TRUE(named.keeps_array_on_stack() && named.is_defect() && !named.spills());
+  }
+}
+
+TEST(Compile, WhichVariantsMayUseLocalMemory) {
+  const auto is_defect = [](bool shipped, bool sampled, int local_bytes, int spilled) {
+    VariantResult result;
+    result.job.variant.shipped = shipped;
+    result.job.variant.sampled = sampled;
+    result.report.local_bytes = local_bytes;
+    result.report.spill_store_bytes = spilled;
+    return result.is_defect();
+  };
+  EXPECT_FALSE(is_defect(true, false, 0, 0));
+  EXPECT_TRUE(is_defect(true, false, 8, 0));
+  EXPECT_TRUE(is_defect(true, false, 8, 4));
+  EXPECT_TRUE(is_defect(false, false, 8, 0));   // of an instance list
+  EXPECT_FALSE(is_defect(false, false, 8, 4));  // which may spill
+  EXPECT_FALSE(is_defect(false, true, 8, 0));   // a sample
+}
+
 TEST(Compile, EqualCodeHasEqualHash) {
   KernelCompiler compiler(CompileOptions{});
   const KernelKey key{kHeader, "probe_values<64>", sizeof(ProbeValuesArgs)};
@@ -149,9 +194,11 @@ TEST(Compile, BrokenElfFilesAreErrors) {
   for (size_t size = 0; size < kernel->cubin.size() * 3 / 4; size += 97) {
     EXPECT_FALSE(machine_code_hash(kernel->cubin.substr(0, size)).ok()) << size;
     EXPECT_FALSE(parameter_bytes(kernel->cubin.substr(0, size), kernel->lowered_name).ok()) << size;
+    EXPECT_FALSE(stack_bytes(kernel->cubin.substr(0, size), kernel->lowered_name).ok()) << size;
   }
   EXPECT_FALSE(machine_code_hash(std::string(4096, 'x')).ok());
   EXPECT_FALSE(parameter_bytes(kernel->cubin, "no_such_kernel").ok());
+  EXPECT_FALSE(stack_bytes(kernel->cubin, "no_such_kernel").ok());
   EXPECT_FALSE(parse_compiler_log("nothing here").ok());
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -197,6 +198,41 @@ TEST_F(Probe, DevicesRunOnSeveralThreadsAtOnce) {
   b.join();
   c.join();
   EXPECT_EQ(good, 150);
+}
+
+// Ctrl-C in the middle of a long kernel: it ends, its later blocks are not run, and the device works again afterwards.
+// The flag lies where the kernel writes one of its results, so that it is set while a known block runs.
+TEST_F(Probe, AFlagEndsAKernelBetweenBlocks) {
+  constexpr uint32_t kBlocks = 1000, kStopAt = 100;
+  constexpr size_t kLong = size_t{256} * kBlocks, kFlag = size_t{256} * kStopAt;
+  const auto half = std::bit_cast<float>(0x00810101U);  // times 2 every byte is 1
+  std::vector<float> x(kLong, half), y(kLong, 0);
+  DeviceOptions options;
+  options.interrupted = reinterpret_cast<const std::atomic<bool>*>(&y[kFlag]);
+  auto device = open("host:1", options);
+  auto stream = device->create_stream();
+  KernelLaunch work = launch(1);
+  work.kernel = *device->kernel({"probe/probe.h", "probe<256>"});
+  work.grid = {kBlocks, 1, 1};
+  work.args = bytes_of(ProbeArgs{x.data(), y.data(), static_cast<int>(kLong), 2});
+  const Status cut = (*stream)->run(work);
+  ASSERT_FALSE(cut.ok());
+  EXPECT_EQ(cut.error().kind, ErrorKind::kInterrupted) << cut.error().message;
+  EXPECT_NE(cut.error().message.find("probe<"), std::string::npos) << cut.error().message;
+  EXPECT_NE(y[kFlag - 1], 0);
+  EXPECT_EQ(std::count(y.begin() + kLong / 2, y.end(), 0.0F), static_cast<int64_t>(kLong / 2));
+
+  EXPECT_EQ((*stream)->run(work).error().kind, ErrorKind::kInterrupted);  // until the flag is taken back
+  std::vector<float> product(64);
+  GemmCall gemm;
+  gemm.m = gemm.n = gemm.k = gemm.lda = gemm.ldb = gemm.ldc = 8;
+  gemm.a = gemm.b = reinterpret_cast<DevicePtr>(x.data());
+  gemm.c = reinterpret_cast<DevicePtr>(product.data());
+  EXPECT_EQ((*stream)->run(gemm).error().kind, ErrorKind::kInterrupted);
+  y[kFlag] = x[kFlag] = 0;
+  EXPECT_TRUE((*stream)->run(gemm).ok());
+  ASSERT_TRUE((*stream)->run(work).ok());
+  EXPECT_EQ(std::count(y.begin(), y.end(), 2 * half), static_cast<int64_t>(kLong - 1));
 }
 
 TEST_F(Probe, HashCoversTheSources) {

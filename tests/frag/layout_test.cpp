@@ -259,7 +259,7 @@ class FragProduct : public FragLayout {
     std::generate(x.begin(), x.end(), [&] { return normal(random); });
     const Memory x_memory = on_device(x), packed = pack(w);
     const FragShape s = w.shape();
-    const int tile = columns_of_block;
+    const int tile = columns_of_block < 8 ? columns_of_block : 8;
     const Memory units =
         device_->allocate((n + tile - 1) / tile * w.units() * column_unit_bytes(s.group, tile)).value();
     EXPECT_TRUE(device_->fill(units.ptr(), 0xff, units.bytes()).ok());
@@ -307,44 +307,80 @@ class FragProduct : public FragLayout {
     }
     return error / norm;
   }
+  bool compiled_for_two_strips() const {
+    return GetParam() == DType::q4_K || GetParam() == DType::q6_K || GetParam() == DType::iq4_xs;
+  }
   std::string kernel(const std::string& name, const std::string& rest) const {
     return name + "<DType::" + std::string(dtype_name(GetParam())) + ", " + rest + ">";
   }
 };
 
 constexpr double kBound = 1e-6;
+constexpr int kEmulatedCc = 80;
 
 TEST_P(FragProduct, OneTwoAndFourColumns) {
   for (const int cols : {1, 2, 4}) {
-    const int warps = cols < 4 ? 8 : 6;
-    const std::string entry = kernel("frag_vector", std::to_string(cols) + ", " + std::to_string(warps) + ", 1");
-    const int shared = frag_vector_shared_bytes(GetParam(), warps, 1);
+    const bool ring = cols == 4;
+    const int warps = ring ? 8 : 6;
+    const std::string header = ring ? "frag/narrow_ring.h" : "frag/vector.h";
+    const std::string entry =
+        ring ? kernel("frag_ring", "4, 1, 8, 2") : kernel("frag_vector", std::to_string(cols) + ", 6, 1");
+    const int shared =
+        ring ? frag_ring_shared_bytes(GetParam(), 4, 1, 8, 2) : frag_vector_shared_bytes(GetParam(), 6, 1, kEmulatedCc);
     const Matrix w = random_weights(16, 256, kLayoutSeed);
-    EXPECT_LT(error_of(w, cols, "frag/vector.h", entry, 16, cols, warps, shared), kBound)
-        << cols << " columns, one unit";
-    const Matrix large = random_weights(33, 256 * 19, kLayoutSeed);  // each warp has several units
-    EXPECT_LT(error_of(large, cols, "frag/vector.h", entry, 16, cols, warps, shared), kBound) << cols << ", 19 units";
+    EXPECT_LT(error_of(w, cols, header, entry, 16, cols, warps, shared), kBound) << cols << " columns, one unit";
+    const Matrix large = random_weights(33, 256 * 35, kLayoutSeed);  // each warp has several units, rings go around
+    EXPECT_LT(error_of(large, cols, header, entry, 16, cols, warps, shared), kBound) << cols << ", 35 units";
   }
 }
 
 TEST_P(FragProduct, EightColumnsAndMore) {
-  const std::string entry = kernel("frag_wide", "4, 1");
+  const std::string entry = kernel("frag_wide", "1, 1, 8, 2");
+  const int shared = frag_wide_shared_bytes(GetParam(), 1, 1, 8, 2);
   for (const int64_t n : {8, 3, 17}) {
-    const double one = error_of(random_weights(16, 256, kLayoutSeed), n, "frag/wide.h", entry, 16, 8, 4,
-                                frag_wide_shared_bytes(GetParam(), 4));
+    const double one = error_of(random_weights(16, 256, kLayoutSeed), n, "frag/wide.h", entry, 16, 8, 8, shared);
     EXPECT_LT(one, kBound) << n << " columns, one unit";
   }
-  const double many = error_of(random_weights(33, 256 * 19, kLayoutSeed), 9, "frag/wide.h", entry, 16, 8, 4,
-                               frag_wide_shared_bytes(GetParam(), 4));
+  const double many = error_of(random_weights(33, 256 * 19, kLayoutSeed), 9, "frag/wide.h", entry, 16, 8, 8, shared);
   EXPECT_LT(many, kBound) << "19 units";
 }
 
 TEST_P(FragProduct, ColumnsOfAnySize) {
-  const std::string entry = kernel("frag_wide", "4, 1");
   for (const float scale : {1e-30F, 1e6F, 1e30F}) {
-    const double error = error_of(random_weights(16, 512, kLayoutSeed), 8, "frag/wide.h", entry, 16, 8, 4,
-                                  frag_wide_shared_bytes(GetParam(), 4), scale);
+    const double error =
+        error_of(random_weights(16, 512, kLayoutSeed), 8, "frag/wide.h", kernel("frag_wide", "1, 1, 8, 2"), 16, 8, 8,
+                 frag_wide_shared_bytes(GetParam(), 1, 1, 8, 2), scale);
     EXPECT_LT(error, kBound) << "activations of " << scale;
+  }
+}
+
+// Two strips per block; the last block of an odd number of strips has only one.
+TEST_P(FragProduct, TwoStripsPerBlock) {
+  if (!compiled_for_two_strips()) {
+    GTEST_SKIP() << "compiled for the emulated device for one type of each kind";
+  }
+  const Matrix w = random_weights(33, 256 * 35, kLayoutSeed);
+  EXPECT_LT(error_of(w, 1, "frag/vector.h", kernel("frag_vector", "1, 6, 2"), 32, 1, 12,
+                     frag_vector_shared_bytes(GetParam(), 6, 2, kEmulatedCc)),
+            kBound);
+  for (const int cols : {1, 2, 4}) {
+    const double error =
+        error_of(w, cols, "frag/narrow_ring.h", kernel("frag_ring", std::to_string(cols) + ", 2, 8, 2"), 32, cols, 8,
+                 frag_ring_shared_bytes(GetParam(), cols, 2, 8, 2));
+    EXPECT_LT(error, kBound) << cols << " columns";
+  }
+}
+
+// Two strips and two column tiles per block; the last block of an odd number of tiles has only one.
+TEST_P(FragProduct, SixteenColumnsPerBlock) {
+  if (!compiled_for_two_strips()) {
+    GTEST_SKIP() << "compiled for the emulated device for one type of each kind";
+  }
+  for (const int64_t n : {16, 9, 24}) {
+    const double error =
+        error_of(random_weights(33, 256 * 19, kLayoutSeed), n, "frag/wide.h", kernel("frag_wide", "2, 2, 8, 1"), 32, 16,
+                 8, frag_wide_shared_bytes(GetParam(), 2, 2, 8, 1));
+    EXPECT_LT(error, kBound) << n << " columns";
   }
 }
 

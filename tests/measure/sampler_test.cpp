@@ -280,6 +280,38 @@ TEST(Sampler, InterruptionKeepsWhatWasTaken) {
   EXPECT_EQ(none.error().kind, ErrorKind::kInterrupted);
 }
 
+// The emulated device ends a kernel in its midst: the sample is an error, those before it are kept.
+TEST(Sampler, ASampleThatIsInterruptedEndsTheMeasurement) {
+  World world;
+  SamplerOptions options = world.options();
+  int64_t good = 30;
+  const SampleFn sample = [&]() -> Result<double> {
+    return world.calls < good ? world.sample() : Result<double>(Error{ErrorKind::kInterrupted, "interrupted"});
+  };
+  options.warmup = *parse_warmup("10");
+  const auto m = measure_samples(sample, options);
+  ASSERT_TRUE(m.ok()) << m.error().message;
+  EXPECT_EQ(m->stop, StopRule::kInterrupted);
+  EXPECT_EQ(m->samples.size(), 20U);
+  EXPECT_EQ(m->invalid_samples, 0);
+  for (const char* warmup : {"10", "auto", "1s"}) {
+    world.calls = 0;
+    good = 5;  // in the warm-up
+    options.warmup = *parse_warmup(warmup);
+    const auto none = measure_samples(sample, options);
+    ASSERT_FALSE(none.ok()) << warmup;
+    EXPECT_EQ(none.error().kind, ErrorKind::kInterrupted) << warmup;
+  }
+  world.calls = 0;
+  good = 7;  // the untimed visit, and two rounds
+  const std::vector<SampleFn> both{sample, sample};
+  const auto rounds = sample_interleaved(both, 10, options);
+  ASSERT_TRUE(rounds.ok()) << rounds.error().message;
+  EXPECT_EQ(rounds->stop, StopRule::kInterrupted);
+  EXPECT_EQ(rounds->rounds, 2);
+  EXPECT_EQ(rounds->samples[0].size(), 2U);
+}
+
 TEST(Sampler, InvalidSamplesAreCountedAndNeverKept) {
   World world;
   const auto broken = [&]() -> Result<double> {

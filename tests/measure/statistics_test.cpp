@@ -40,9 +40,17 @@ TEST(Statistics, OneSample) {
   const Summary s = *summarize(one);
   EXPECT_EQ(s.count, 1U);
   EXPECT_DOUBLE_EQ(s.median, 42);
-  EXPECT_DOUBLE_EQ(s.noise_percent, 0);
+  EXPECT_FALSE(s.noise_percent);
+  EXPECT_FALSE(s.half_width);
   EXPECT_FALSE(s.interval.attained);
-  EXPECT_TRUE(std::isfinite(s.half_width));
+}
+
+TEST(Statistics, NoiseNeedsThreeSamples) {
+  const Summary two = *summarize(std::vector<double>{42, 42});
+  EXPECT_FALSE(two.noise_percent || two.half_width);
+  const Summary three = *summarize(std::vector<double>{99, 100, 101});
+  EXPECT_NEAR(three.noise_percent.value(), 1.4826, 1e-9);
+  EXPECT_NEAR(three.half_width.value(), 0.01, 1e-9);
 }
 
 // Ranks from the published tables of the binomial interval of the median at 95 %.

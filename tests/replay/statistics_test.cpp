@@ -52,6 +52,16 @@ TEST(ReplayStatistics, FirstSamplesOnlyAndTheirFlags) {
   EXPECT_EQ(loose.cases[0].flags, std::vector<std::string>{"throttled"});
 }
 
+TEST(ReplayStatistics, OneSampleHasNoWidth) {
+  RunResult run = sample_run({sample_case("type=q4_K n=1", noisy_samples(1000, 80, 3))});
+  std::vector<ReplayedCase> cases;
+  const RunResult one = replay_statistics(run, {.min_samples = 2, .first = 1}, &cases);
+  EXPECT_EQ(one.cases[0].flags, (std::vector<std::string>{"few samples", "imprecise"}));
+  EXPECT_FALSE(cases[0].replayed->half_width);
+  EXPECT_EQ(statistics_text(cases, {}).find("0.00 %"), std::string::npos) << statistics_text(cases, {});
+  EXPECT_NE(statistics_json(cases, {}).find("\"half_width\": null"), std::string::npos) << statistics_json(cases, {});
+}
+
 TEST(ReplayStatistics, SaysHowManySamplesWereEnough) {
   const RunResult run = sample_run({sample_case("type=q4_K n=1", noisy_samples(1000, 400, 3, 0.02))});
   std::vector<ReplayedCase> loose, tight, never;

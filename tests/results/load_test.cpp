@@ -52,6 +52,22 @@ TEST(LoadResult, ReadsBackEverythingThatWasWritten) {
   EXPECT_EQ(first.dump(1), again.dump(1));
 }
 
+TEST(LoadResult, FewSamplesHaveNoNoiseAlsoInOlderDocuments) {
+  RunResult run = two_cases();
+  run.cases[0].samples_ns = {2000};
+  run.cases[0].summary = summarize(run.cases[0].samples_ns);
+  for (const bool older : {false, true}) {
+    if (older) {
+      run.cases[0].summary->noise_percent = run.cases[0].summary->half_width = 0;
+    }
+    const Result<ResultFile> file = parse_result(result_to_json(run), "a.json");
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    EXPECT_FALSE(file->run.cases[0].summary->noise_percent);
+    EXPECT_FALSE(file->run.cases[0].summary->half_width);
+    EXPECT_GT(file->run.cases[1].summary->noise_percent.value(), 0);
+  }
+}
+
 TEST(LoadResult, KeepsItsDigestWhenAnotherToolHasWrittenItAgain) {
   const Json json = Json::parse(result_to_json(two_cases()));
   EXPECT_TRUE(parse_result(json.dump(), "a.json").ok()) << "without blanks";

@@ -35,7 +35,8 @@ struct Machine {
   std::map<Candidate, Error> broken;  // verify() fails with this
   Candidate deadly;                   // running it breaks the device for everyone
   bool dead = false;
-  std::string code = "1";  // part of every hash: a new build
+  bool interrupted = false;  // samples fail, as those of the emulated device do after Ctrl-C
+  std::string code = "1";    // part of every hash: a new build
   int64_t samples = 0, verified = 0, opened = 0;
   int64_t die_after = -1;  // samples until the process is gone (exception)
   std::mt19937_64 random{7};
@@ -70,6 +71,9 @@ class SyntheticBench final : public ShapeBench {
     return SampleFn([this, c]() -> Result<double> {
       if (machine_.die_after >= 0 && machine_.samples >= machine_.die_after) {
         throw Killed{};
+      }
+      if (machine_.interrupted) {
+        return Error{ErrorKind::kInterrupted, "interrupted"};
       }
       ++machine_.samples;
       std::normal_distribution<double> noise(1, machine_.noise);

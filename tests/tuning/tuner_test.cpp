@@ -251,5 +251,27 @@ TEST(TuneInterrupt, KeepsWhatWasMeasured) {
   EXPECT_EQ(report->keys[0].points.size(), 3U);
 }
 
+TEST(TuneInterrupt, ACandidateThatIsCutShortIsNotToBlame) {
+  for (const int64_t after : {5, 60}) {  // in the first shape, and in a later one
+    Machine machine;
+    std::atomic<bool> interrupted{false};
+    machine.ns = [&](const Candidate& c, const TuneShape& shape) {
+      interrupted = machine.interrupted = machine.samples > after;
+      return crossing_ns(c, shape);
+    };
+    TuneOptions options = tune_options({1, 2, 4, 8, 16});
+    options.sampler.interrupted = &interrupted;
+    const auto report = run(machine, options);
+    if (after == 5) {
+      ASSERT_FALSE(report.ok());
+      EXPECT_EQ(report.error().kind, ErrorKind::kInterrupted) << report.error().message;
+      continue;
+    }
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_FALSE(report->complete);
+    EXPECT_TRUE(report->quarantined.empty());
+  }
+}
+
 }  // namespace
 }  // namespace cudabk

@@ -19,6 +19,8 @@ Result<CompiledKernel> compile_now(const Nvrtc& nvrtc, const Nvrtc::Input& input
   CompiledKernel kernel;
   CUDABK_ASSIGN(kernel.report, parse_compiler_log(output.log));
   CUDABK_ASSIGN(kernel.report.code_hash, machine_code_hash(output.cubin));
+  CUDABK_ASSIGN(const uint32_t stack, stack_bytes(output.cubin, output.lowered_name));
+  kernel.report.local_bytes = static_cast<int>(stack);
   kernel.report.compile_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   kernel.cubin = std::move(output.cubin);

@@ -1,13 +1,12 @@
 #include "device/cuda/cubin.h"
 
-#include <elf.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <vector>
 
-#include "core/hash.h"
+#include "device/cuda/elf_file.h"
 
 namespace cudabk {
 
@@ -28,60 +27,33 @@ int number_before(std::string_view text, std::string_view unit) {
   return value;
 }
 
-// A struct at an offset of the file; false when it does not lie inside.
-template <class T>
-bool read_at(std::string_view file, uint64_t offset, T& out) {
-  if (offset > file.size() || file.size() - offset < sizeof(T)) {
-    return false;
-  }
-  std::memcpy(&out, file.data() + offset, sizeof(T));
-  return true;
-}
-
-bool holds_code(std::string_view section) {
-  // .nv.constant0 is the launch's parameter area, without content of its own.
-  return section.starts_with(".text") || section.starts_with(".nv.global.init") ||
-         (section.starts_with(".nv.constant") && !section.starts_with(".nv.constant0"));
-}
-
-struct Section {
-  std::string_view name;
-  std::string_view content;  // empty for one without bytes in the file
+// A section of attributes has for each a byte of form, a byte of kind, then 16 bits, which are the value or, in the
+// sized form, the length of what follows.
+struct Attribute {
+  uint8_t kind = 0;
+  uint16_t value = 0;
+  std::string_view content;  // empty but in the sized form
 };
 
-Result<std::vector<Section>> read_sections(std::string_view cubin) {
-  const Error broken = invalid("not a whole 64-bit ELF file");
-  Elf64_Ehdr header;
-  if (!read_at(cubin, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64) {
-    return broken;
-  }
-  const auto section_at = [&](unsigned index, Elf64_Shdr& section) {
-    return read_at(cubin, header.e_shoff + uint64_t{index} * header.e_shentsize, section);
-  };
-  const auto inside = [&](const Elf64_Shdr& section) {
-    return section.sh_offset <= cubin.size() && section.sh_size <= cubin.size() - section.sh_offset;
-  };
-  Elf64_Shdr names;
-  if (!section_at(header.e_shstrndx, names) || !inside(names)) {
-    return broken;
-  }
-  const std::string_view name_table = cubin.substr(names.sh_offset, names.sh_size);
-  std::vector<Section> sections;
-  for (unsigned i = 0; i < header.e_shnum; ++i) {
-    Elf64_Shdr section;
-    if (!section_at(i, section) || section.sh_name > name_table.size()) {
-      return broken;
+std::vector<Attribute> attributes(const ElfFile& file, std::string_view section_name) {
+  constexpr uint8_t kSizedForm = 4;
+  struct {
+    uint8_t form, kind;
+    uint16_t value;
+  } head;
+  std::vector<Attribute> found;
+  for (const ElfSection& section : file.sections) {
+    if (section.name != section_name) {
+      continue;
     }
-    const bool has_bytes = section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL;
-    if (has_bytes && !inside(section)) {
-      return broken;
+    for (uint64_t at = 0; read_at(section.content, at, head);) {
+      at += sizeof(head);
+      const uint16_t size = head.form == kSizedForm ? head.value : 0;
+      found.push_back({head.kind, head.value, section.content.substr(std::min(at, section.content.size()), size)});
+      at += size;
     }
-    const std::string_view tail = name_table.substr(section.sh_name);
-    sections.push_back({tail.substr(0, tail.find('\0')),
-                        has_bytes ? cubin.substr(section.sh_offset, section.sh_size) : std::string_view()});
   }
-  return sections;
+  return found;
 }
 
 }  // namespace
@@ -92,49 +64,39 @@ Result<KernelReport> parse_compiler_log(std::string_view log) {
   if (report.registers < 0) {
     return internal_error("the compiler reported no register count");
   }
-  const auto or_zero = [log](std::string_view unit) { return std::max(0, number_before(log, unit)); };
-  report.static_shared_bytes = or_zero(" bytes smem");
-  report.local_bytes = or_zero(" bytes stack frame");
-  report.spill_store_bytes = or_zero(" bytes spill stores");
-  report.spill_load_bytes = or_zero(" bytes spill loads");
+  report.spill_store_bytes = number_before(log, " bytes spill stores");
+  report.spill_load_bytes = number_before(log, " bytes spill loads");
+  if (report.spill_store_bytes < 0 || report.spill_load_bytes < 0) {
+    return internal_error("the compiler did not report whether registers spill");
+  }
+  report.static_shared_bytes = std::max(0, number_before(log, " bytes smem"));  // not mentioned when there is none
   return report;
 }
 
-Result<std::string> machine_code_hash(std::string_view cubin) {
-  CUDABK_ASSIGN(const std::vector<Section> sections, read_sections(cubin));
-  std::string code;
-  for (const Section& section : sections) {
-    if (holds_code(section.name)) {
-      code += section.content;
-    }
-  }
-  if (code.empty()) {
-    return invalid("an ELF file without machine code");
-  }
-  return "sha256:" + sha256_hex(code);
-}
-
-// A kernel's .nv.info section lists attributes: a byte of form, a byte of kind, then 16 bits, which are the value or,
-// in the sized form, the length of what follows.
 Result<uint32_t> parameter_bytes(std::string_view cubin, std::string_view symbol) {
-  constexpr uint8_t kSizedForm = 4, kParameterBytes = 0x19;
-  struct Attribute {
-    uint8_t form, kind;
-    uint16_t value;
-  } attribute;
-  CUDABK_ASSIGN(const std::vector<Section> sections, read_sections(cubin));
-  for (const Section& section : sections) {
-    if (section.name != fmt::format(".nv.info.{}", symbol)) {
-      continue;
-    }
-    for (uint64_t at = 0; read_at(section.content, at, attribute);) {
-      if (attribute.kind == kParameterBytes && attribute.form != kSizedForm) {
-        return uint32_t{attribute.value};
-      }
-      at += sizeof(attribute) + (attribute.form == kSizedForm ? attribute.value : 0);
+  constexpr uint8_t kParameterBytes = 0x19;
+  CUDABK_ASSIGN(const ElfFile file, ElfFile::parse(cubin));
+  for (const Attribute& attribute : attributes(file, fmt::format(".nv.info.{}", symbol))) {
+    if (attribute.kind == kParameterBytes && attribute.content.empty()) {
+      return uint32_t{attribute.value};
     }
   }
   return invalid(fmt::format("the machine code does not tell the size of the parameters of {}", symbol));
+}
+
+Result<uint32_t> stack_bytes(std::string_view cubin, std::string_view symbol) {
+  constexpr uint8_t kStackBytes = 0x12;  // of a kernel with all that it calls
+  struct {
+    uint32_t symbol, bytes;
+  } stack;
+  CUDABK_ASSIGN(const ElfFile file, ElfFile::parse(cubin));
+  for (const Attribute& attribute : attributes(file, ".nv.info")) {
+    if (attribute.kind == kStackBytes && read_at(attribute.content, 0, stack) && stack.symbol < file.symbols.size() &&
+        file.symbols[stack.symbol].name == symbol) {
+      return stack.bytes;
+    }
+  }
+  return invalid(fmt::format("the machine code does not tell the stack frame of {}", symbol));
 }
 
 }  // namespace cudabk

@@ -80,7 +80,7 @@ Result<Nvrtc::Input> KernelPrograms::program(const KernelKey& key, std::string_v
 }
 
 std::string KernelPrograms::cache_key(const Nvrtc::Input& input, std::string_view compiler_version) {
-  std::string text = fmt::format("cubin/1\n{}\n", compiler_version);
+  std::string text = fmt::format("cubin/2\n{}\n", compiler_version);
   const auto append = [&text](std::string_view part) {  // lengths keep neighbours apart
     text += fmt::format("{}:{}\n", part.size(), part);
   };

@@ -2,10 +2,12 @@
 # device needs cudart, and nothing else of the toolkit is linked. A target with the property CUDABK_SHARED_CUDART takes
 # the shared one: the static one's thread-local memory does not fit into a process that loads the target at run time.
 set(CUDABK_KERNEL_COMPILER_SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/code_hash.cpp
     ${CMAKE_CURRENT_LIST_DIR}/compile.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cubin.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cubin_cache.cpp
     ${CMAKE_CURRENT_LIST_DIR}/dynamic_library.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/elf_file.cpp
     ${CMAKE_CURRENT_LIST_DIR}/kernel_program.cpp
     ${CMAKE_CURRENT_LIST_DIR}/nvrtc.cpp)
 set(CUDABK_KERNEL_COMPILER_LIBRARIES cudabk_kernel_text Threads::Threads ${CMAKE_DL_LIBS})

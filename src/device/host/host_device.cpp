@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -74,6 +75,22 @@ class HostGraph final : public ExecGraph {
   std::vector<Work> works_;
 };
 
+// A kernel that becomes an empty one when the flag is set: threads that have begun then run on, the others end at once.
+// Blocks run one after another, so at most one per core has both kinds; its barriers may then wait in vain, which ends
+// the launch as any such fault does.
+struct StoppableCall {
+  void (*run)(const std::byte* args);
+  const std::byte* args;
+  const std::atomic<bool>* stop;
+};
+
+void run_unless_stopped(const std::byte* bytes) {
+  const auto& call = *reinterpret_cast<const StoppableCall*>(bytes);
+  if (!call.stop->load(std::memory_order_relaxed)) {
+    call.run(call.args);
+  }
+}
+
 // A seed asks for shuffling by itself.
 host::Order order_of(const DeviceOptions& options) {
   if (options.shuffle_threads_seed != 0) {
@@ -93,7 +110,10 @@ host::Order order_of(const DeviceOptions& options) {
 class HostDevice final : public Device {
  public:
   HostDevice(int index, const HostArch& arch, const DeviceOptions& options, int64_t memory_bytes)
-      : order_(order_of(options)), seed_(options.shuffle_threads_seed), memory_(memory_bytes) {
+      : order_(order_of(options)),
+        seed_(options.shuffle_threads_seed),
+        interrupted_(options.interrupted),
+        memory_(memory_bytes) {
     info_.id =
         arch.arch == kDefaultHostArch ? fmt::format("host:{}", index) : fmt::format("host:{}@{}", index, arch.arch);
     info_.name = fmt::format("emulated {}", arch.arch);
@@ -164,10 +184,12 @@ class HostDevice final : public Device {
   }
   Status check(const KernelLaunch& launch) const;
   Status run_kernel(const KernelLaunch& launch);
+  bool interrupted() const { return interrupted_ != nullptr && interrupted_->load(std::memory_order_relaxed); }
 
   DeviceInfo info_;
   host::Order order_;
   uint64_t seed_;
+  const std::atomic<bool>* interrupted_;  // may be null
   HostMemory memory_;
   std::map<KernelKey, std::unique_ptr<HostKernel>> kernels_;
 };
@@ -307,7 +329,16 @@ Status HostDevice::run_kernel(const KernelLaunch& launch) {
   call.shared_bytes = launch.shared_bytes;
   call.seed = seed_;
   call.order = order_;
-  if (auto error = host::run_launch(call)) {
+  const StoppableCall stoppable{call.run, call.args, interrupted_};
+  if (interrupted_ != nullptr) {
+    call.run = run_unless_stopped;
+    call.args = reinterpret_cast<const std::byte*>(&stoppable);
+  }
+  std::optional<std::string> error = host::run_launch(call);
+  if (interrupted()) {  // a fault may be of the interruption's making
+    return Error{ErrorKind::kInterrupted, fmt::format("interrupted in {}", call.name)};
+  }
+  if (error) {
     return internal_error(std::move(*error));
   }
   return success();
@@ -318,7 +349,7 @@ Status HostDevice::run(const Work& work) {
     return run_kernel(*launch);
   }
   if (const auto* gemm = std::get_if<GemmCall>(&work)) {
-    return run_host_gemm(*gemm);
+    return run_host_gemm(*gemm, interrupted_);
   }
   const auto& call = std::get<FillCall>(work);
   return fill(call.dst, call.value, call.bytes);

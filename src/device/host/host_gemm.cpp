@@ -139,7 +139,7 @@ Status check(const GemmCall& call) {
 
 }  // namespace
 
-Status run_host_gemm(const GemmCall& call) {
+Status run_host_gemm(const GemmCall& call, const std::atomic<bool>* interrupted) {
   CUDABK_TRY(check(call));
   const int64_t row_blocks = (call.m + kRows - 1) / kRows, column_blocks = (call.n + kColumns - 1) / kColumns;
   const int64_t blocks = row_blocks * column_blocks * call.batch;
@@ -147,15 +147,16 @@ Status run_host_gemm(const GemmCall& call) {
     return success();
   }
   std::atomic<int64_t> next = 0;
+  const auto stopped = [&] { return interrupted != nullptr && interrupted->load(std::memory_order_relaxed); };
   host::run_on_cores(static_cast<uint64_t>(blocks), [&] {
     Panels panels;
-    for (int64_t block = next++; block < blocks; block = next++) {
+    for (int64_t block = next++; block < blocks && !stopped(); block = next++) {
       const int64_t entry = block / (row_blocks * column_blocks);
       const int64_t i = block % row_blocks, j = block / row_blocks % column_blocks;
       run_block(call, operands(call, entry), i * kRows, j * kColumns, panels);
     }
   });
-  return success();
+  return stopped() ? Status(Error{ErrorKind::kInterrupted, "interrupted in a matrix product"}) : success();
 }
 
 }  // namespace cudabk

@@ -1,4 +1,9 @@
 // The page from top to bottom.
+// The architecture only where the name does not hold it: "NVIDIA H200 (sm_90a)", "emulated sm_80".
+function deviceLabel(d) {
+  return d.name.includes(d.arch) ? d.name : d.name + " (" + d.arch + ")";
+}
+
 function factTable(facts) {
   return el("table", {class: "plain"}, el("tbody", {}, facts.filter(([, v]) => v !== null && v !== undefined && v !== "")
     .map(([name, value]) => el("tr", {}, el("th", {scope: "row"}, name), el("td", {}, value)))));
@@ -7,7 +12,7 @@ function factTable(facts) {
 function environmentSection() {
   const node = section("environment", "Environment", "What ran, and on what; enough to repeat it.");
   const d = run.device;
-  node.append(factTable([["device", d.name + " (" + d.arch + "), " + d.sms + " SMs, L2 " + bytes(d.l2) + ", memory " + bytes(d.memory)],
+  node.append(factTable([["device", deviceLabel(d) + ", " + d.sms + " SMs, L2 " + bytes(d.l2) + ", memory " + bytes(d.memory)],
     ["driver", d.driver], ["toolkit", run.toolkit], ["UUID", d.uuid], ["cudabk", run.tool], ["started", run.started],
     ["command", el("code", {}, "cudabk " + run.arguments.join(" "))], ["profile", run.profile.source + " (" + run.profile.why + ")"],
     ["read bandwidth", isNumber(run.limits.read) ? figure(run.limits.read / 1e9, 4) + " GB/s" : null],
@@ -26,7 +31,7 @@ function navigation() {
   document.getElementById("nav").append(el("ul", {}, list));
 }
 
-document.getElementById("subtitle").textContent = [run.device.name + " (" + run.device.arch + ")", run.started.replace("T", " ").replace("Z", " UTC"),
+document.getElementById("subtitle").textContent = [deviceLabel(run.device), run.started.replace("T", " ").replace("Z", " UTC"),
   "cudabk " + run.tool, "profile " + run.profile.source].join(" · ");
 if (cases.length > 0) {
   overview();
