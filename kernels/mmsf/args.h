@@ -58,4 +58,23 @@ constexpr int mmsf_together(int tiles, int chunks, int room) {
 // Two buffers of partial strips, and the factors of the warps' columns.
 constexpr int mmsf_shared_bytes(int warps, int tiles) { return 4 * warps * tiles * 8 * (2 * kMmsfPitch + 1); }
 
+// ---- the ring of weights in shared memory ----
+
+constexpr int kMmsfRingMaxCols = 32;  // of more, warps exchange sums for longer than weights take to arrive
+
+// Bytes from row to row of a stage of `chunks` chunks: an odd number of 64, so that neighbouring rows do not share
+// banks.
+constexpr int mmsf_stage_pitch(int chunks) { return (chunks | 1) * kMmsfChunk * 2; }
+
+constexpr int mmsf_ring_registers(int tiles, int chunks, int stage) {
+  return tiles * chunks * 4 + tiles * 4 + (stage < 4 ? stage : 4) * 8 + 56;
+}
+
+// As mmsf_together.
+constexpr int mmsf_ring_together(int tiles, int chunks, int room) { return tiles * chunks * 4 + 160 <= room ? 8 : 4; }
+
+constexpr int mmsf_ring_shared_bytes(int warps, int tiles, int stage, int slots) {
+  return mmsf_shared_bytes(warps, tiles) + slots * warps * kMmsfRows * mmsf_stage_pitch(stage);
+}
+
 }  // namespace cudabk

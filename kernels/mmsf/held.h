@@ -46,8 +46,9 @@ Eight narrow_eight(const float (&v)[8]) {
   return e;
 }
 
-// Together: chunks of tiles whose loads are issued together.
-template <DType W, DType X, int Tiles, int Chunks, int Together, bool Vector>
+// Together: chunks of tiles whose loads are issued together. Run, Step: every Run chunks are neighbours, and the next
+// ones begin Step chunks further on.
+template <DType W, DType X, int Tiles, int Chunks, int Together, bool Vector, int Run = Chunks, int Step = Chunks>
 struct Held {
   static constexpr bool kScales = W == DType::f16 && X == DType::f32;
   static constexpr int kDepth = Chunks < Together ? Chunks : Together;
@@ -100,7 +101,7 @@ struct Held {
       const int left = col < p.cols ? p.left : 0;
 #pragma unroll
       for (int c = 0; c < kDepth; ++c) {
-        const int at = (chunk0 + c) * kMmsfChunk;
+        const int chunk = chunk0 + c, at = (chunk / Run * Step + chunk % Run) * kMmsfChunk;
         load_eight<X, Vector>(x + at * block_bytes(X), left - at, v[t][c]);
       }
     }

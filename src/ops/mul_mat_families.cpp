@@ -69,7 +69,8 @@ Support mmf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   return s ? tile_can_run(p, c, d) : s;
 }
 
-Support mmsf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+// What mmsf and mmsf_ring have in common.
+Support streamed_floats(const Problem& p, int64_t max_cols, const DeviceInfo& d) {
   const DType t = weight_type(p);
   if (t != DType::f16 && t != DType::bf16) {
     return Support::no(fmt::format("{} weights are not 16-bit floats", p.key));
@@ -80,17 +81,40 @@ Support mmsf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (p.dim("f32_precision") != 0) {
     return Support::no("f32 precision was requested, this kernel multiplies in the weights' type");
   }
-  if (p.dim("n") > kMmsfMaxCols) {
-    return Support::no(fmt::format("up to {} columns, the problem has {}", kMmsfMaxCols, p.dim("n")));
+  if (p.dim("n") > max_cols) {
+    return Support::no(fmt::format("up to {} columns, the problem has {}", max_cols, p.dim("n")));
   }
-  const int tiles = mmsf_tiles(p.dim("n")), needed = mmsf_registers(tiles, c.at("chunks")),
-            room = mmsf_register_room(c.at("warps"), c.at("blocks"));
-  if (needed > room) {
+  return {};
+}
+
+// Of mmsf's kernels: registers and shared memory they need and have.
+Support streamed_fits(const Problem& p, int registers, int room, int shared, const DeviceInfo& d) {
+  if (registers > room) {
     return Support::no(
-        fmt::format("{} columns need about {} registers, there is room for {}", p.dim("n"), needed, room));
+        fmt::format("{} columns need about {} registers, there is room for {}", p.dim("n"), registers, room));
   }
-  const int shared = mmsf_shared_bytes(c.at("warps"), tiles);
   return shared <= d.max_shared_bytes ? Support{} : Support::no(fmt::format("needs {} bytes of shared memory", shared));
+}
+
+Support mmsf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  if (const Support s = streamed_floats(p, kMmsfMaxCols, d); !s) {
+    return s;
+  }
+  const int tiles = mmsf_tiles(p.dim("n")), warps = c.at("warps");
+  return streamed_fits(p, mmsf_registers(tiles, c.at("chunks")), mmsf_register_room(warps, c.at("blocks")),
+                       mmsf_shared_bytes(warps, tiles), d);
+}
+
+Support mmsf_ring_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  if (const Support s = streamed_floats(p, kMmsfRingMaxCols, d); !s) {
+    return s;
+  }
+  const int tiles = mmsf_tiles(p.dim("n")), warps = c.at("warps"), chunks = c.at("chunks"), stage = c.at("stage");
+  if (chunks % stage != 0) {
+    return Support::no(fmt::format("{} chunks are not whole stages of {}", chunks, stage));
+  }
+  return streamed_fits(p, mmsf_ring_registers(tiles, chunks, stage), mmsf_register_room(warps, 1),
+                       mmsf_ring_shared_bytes(warps, tiles, stage, c.at("slots")), d);
 }
 
 // c: strips of a block, two at a time on an SM. Registers suffice for `warps_of_sm` warps.
@@ -189,6 +213,9 @@ Support blas_batched_can_run(const Problem& p, const Config&, const DeviceInfo&)
 const std::vector<ConfigParam> kMmvqParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmvfParams = {{"warps", {1, 2, 4, 8}, 4}, {"rows", {1, 2, 4}, 2}};
 const std::vector<ConfigParam> kMmsfParams = {{"warps", {8, 16}, 8}, {"chunks", {2, 4, 8}, 2}, {"blocks", {1, 2}, 1}};
+// Chunks and stage: of 32 elements of k.
+const std::vector<ConfigParam> kMmsfRingParams = {
+    {"warps", {8, 16}, 8}, {"chunks", {4, 8}, 4}, {"stage", {2, 4}, 4}, {"slots", {2, 3, 4}, 2}};
 const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8}, 6}, {"strips", {1, 2}, 1}};
 const std::vector<ConfigParam> kFragRingParams = {
     {"strips", {1, 2}, 1}, {"warps", {4, 8, 12}, 8}, {"stages", {1, 2}, 2}};
@@ -214,6 +241,7 @@ std::span<const Family> mul_mat_families() {
       {"mmvq", kMmvqParams, mmvq_can_run},
       {"mmvf", kMmvfParams, mmvf_can_run},
       {"mmsf", kMmsfParams, mmsf_can_run},
+      {"mmsf_ring", kMmsfRingParams, mmsf_ring_can_run},
       {"mmq", tile_params(64), mmq_can_run},
       {"mmf", tile_params(32), mmf_can_run},
       {"dequant_gemm", {}, dequant_gemm_can_run},

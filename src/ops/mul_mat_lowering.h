@@ -32,6 +32,7 @@ using Launches = std::vector<Launch>;
 Launches lower_mmvq(const Product& p, LowerContext& ctx);
 Launches lower_mmvf(const Product& p, LowerContext& ctx);
 Launches lower_mmsf(const Product& p, LowerContext& ctx);
+Launches lower_mmsf_ring(const Product& p, LowerContext& ctx);
 Launches lower_tile(const Product& p, LowerContext& ctx);  // mmq and mmf
 Launches lower_frag_vector(const Product& p, LowerContext& ctx);
 Launches lower_frag_ring(const Product& p, LowerContext& ctx);

@@ -1,0 +1,169 @@
+// mmsf's kernels with a ring of weights, launched on the emulated device with fewer groups of blocks than strips, so
+// that every ring goes round: products of small integers, which are exact whatever the order of the sums.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "device/device.h"
+#include "graph/half.h"
+#include "mmsf/args.h"
+#include "ops/mul_mat_families.h"
+
+namespace cudabk::test {
+namespace {
+
+constexpr uint64_t kRingSeed = 20261201;
+
+struct RingCase {
+  DType weights, x;
+  int32_t m, n, k;
+  int32_t weight_batch, batch;
+  int chunks, stage, slots;
+};
+
+std::string name_of(const testing::TestParamInfo<RingCase>& info) {
+  const RingCase& c = info.param;
+  return fmt::format("{}_{}_m{}_n{}_k{}_batch{}_chunks{}_stage{}_slots{}", dtype_name(c.weights), dtype_name(c.x), c.m,
+                     c.n, c.k, c.batch, c.chunks, c.stage, c.slots);
+}
+
+// Whole numbers of -4 to 4, and their bytes as `type`.
+struct Integers {
+  std::vector<int> values;
+  std::vector<std::byte> bytes;
+
+  Integers(DType type, int64_t count, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    for (int64_t i = 0; i < count; ++i) {
+      const int v = static_cast<int>(random() % 9) - 4;
+      const auto f = static_cast<float>(v);
+      const uint16_t half = type == DType::f16 ? f32_to_f16(f) : f32_to_bf16(f);
+      const auto* from =
+          type == DType::f32 ? reinterpret_cast<const std::byte*>(&f) : reinterpret_cast<const std::byte*>(&half);
+      values.push_back(v);
+      bytes.insert(bytes.end(), from, from + block_bytes(type));
+    }
+  }
+};
+
+class MmsfRing : public testing::TestWithParam<RingCase> {
+ protected:
+  void SetUp() override {
+    DeviceOptions options;
+    options.thread_order = DeviceOptions::ThreadOrder::kShuffled;
+    options.shuffle_threads_seed = kRingSeed;
+    device_ = open_device("host", options).value();
+    stream_ = device_->create_stream().value();
+    RecordProperty("seed", std::to_string(kRingSeed));
+  }
+
+  Memory on_device(const std::vector<std::byte>& bytes) {
+    Memory memory = device_->allocate(static_cast<int64_t>(bytes.size())).value();
+    EXPECT_TRUE(device_->upload(memory.ptr(), bytes.data(), memory.bytes()).ok());
+    return memory;
+  }
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Stream> stream_;
+};
+
+TEST_P(MmsfRing, ProductsAreExact) {
+  const RingCase& c = GetParam();
+  constexpr int kWarps = 8, kGroups = 2;
+  const int held = kWarps * c.chunks * kMmsfChunk, splits = (c.k + held - 1) / held, tiles = mmsf_tiles(c.n);
+  const Integers w(c.weights, int64_t{c.m} * c.k * c.weight_batch, kRingSeed);
+  const Integers x(c.x, int64_t{c.n} * c.k * c.batch, kRingSeed + 1);
+  const int64_t total = int64_t{c.m} * c.n * c.batch;
+  const Memory weights = on_device(w.bytes), columns = on_device(x.bytes),
+               sums = device_->allocate(total * splits * 4).value();
+  MmsfArgs a{};
+  a.weights = reinterpret_cast<const uint8_t*>(weights.ptr());
+  a.x = reinterpret_cast<const uint8_t*>(columns.ptr());
+  a.dst = reinterpret_cast<float*>(sums.ptr());
+  a.batch = {c.batch, c.batch, c.batch / c.weight_batch, 1};
+  a.row_stride = c.k * 2;
+  a.stride2 = a.row_stride * c.m;
+  a.x_col_stride = c.k * block_bytes(c.x);
+  a.x_stride2 = a.x_col_stride * c.n;
+  a.m = c.m, a.n = c.n, a.k = c.k, a.splits = splits;
+  const std::string entry =
+      fmt::format("mmsf_ring<DType::{}, DType::{}, {}, {}, {}, {}, {}, {}>", dtype_name(c.weights), dtype_name(c.x),
+                  tiles, c.chunks, kWarps, c.stage, c.slots, c.k % held == 0);
+  const auto kernel = device_->kernel({"mmsf/ring.h", entry, sizeof(a)});
+  ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+  KernelLaunch launch{*kernel,
+                      {static_cast<uint32_t>(kGroups * splits), 1, 1},
+                      {kWarps * 32, 1, 1},
+                      static_cast<uint32_t>(mmsf_ring_shared_bytes(kWarps, tiles, c.stage, c.slots)),
+                      false,
+                      std::vector<std::byte>(sizeof(a))};
+  std::memcpy(launch.args.data(), &a, sizeof(a));
+  const Status ran = stream_->run(launch);
+  ASSERT_TRUE(ran.ok()) << ran.error().message;
+  ASSERT_TRUE(stream_->synchronize().ok());
+  std::vector<float> parts(static_cast<size_t>(total * splits));
+  ASSERT_TRUE(device_->download(parts.data(), sums.ptr(), sums.bytes()).ok());
+  for (int64_t i = 0; i < total; ++i) {
+    const int64_t row = i % c.m, col = i / c.m, slice = col / c.n / (c.batch / c.weight_batch);
+    float sum = 0;
+    for (int s = 0; s < splits; ++s) {
+      sum += parts[static_cast<size_t>(s * total + i)];
+    }
+    int expected = 0;
+    for (int e = 0; e < c.k; ++e) {
+      expected +=
+          w.values[static_cast<size_t>((slice * c.m + row) * c.k + e)] * x.values[static_cast<size_t>(col * c.k + e)];
+    }
+    ASSERT_EQ(sum, static_cast<float>(expected)) << "row " << row << ", column " << col;
+  }
+}
+
+// Whole parts of k; a part that ends within a stage, within a chunk of 32, and before a warp begins; more stages in
+// the ring than a block has; batches, so that the ring goes on where the last entry left it.
+INSTANTIATE_TEST_SUITE_P(Cases, MmsfRing,
+                         testing::Values(RingCase{DType::f16, DType::f32, 75, 5, 1024, 1, 1, 4, 4, 2},
+                                         RingCase{DType::bf16, DType::f32, 100, 9, 1096, 1, 1, 4, 4, 2},
+                                         RingCase{DType::f16, DType::f16, 40, 17, 1024, 1, 3, 4, 4, 2},
+                                         RingCase{DType::bf16, DType::f32, 90, 29, 264, 2, 4, 4, 4, 2},
+                                         RingCase{DType::bf16, DType::f32, 75, 3, 1304, 3, 3, 4, 2, 3},
+                                         RingCase{DType::bf16, DType::f32, 17, 16, 2048, 1, 2, 4, 2, 3},
+                                         RingCase{DType::f16, DType::f32, 5, 32, 40, 1, 1, 4, 4, 2}),
+                         name_of);
+
+Problem product_of(int64_t n) {
+  return {"mul_mat", "f16", {{"m", 4096}, {"n", n}, {"k", 14336}, {"batch", 1}, {"f32_precision", 0}}};
+}
+
+Support ring_support(int64_t n, const Config& config, const DeviceInfo& device) {
+  for (const Family& family : mul_mat_families()) {
+    if (family.name == "mmsf_ring") {
+      return family.applicable(product_of(n), config, device);
+    }
+  }
+  return Support::no("no such family");
+}
+
+TEST(MmsfRingRules, WhatCannotRunIsRefused) {
+  const auto device = open_device("host", {}).value();
+  DeviceInfo info = device->info();
+  info.cc = 90, info.emulated = false, info.max_shared_bytes = 232448;
+  const Config good{{"warps", 8}, {"chunks", 8}, {"stage", 4}, {"slots", 4}};
+  EXPECT_TRUE(ring_support(32, good, info));
+  EXPECT_FALSE(ring_support(33, good, info)) << "columns";
+  Config large = good;
+  large["warps"] = 16, large["slots"] = 2;
+  EXPECT_TRUE(ring_support(8, large, info));
+  EXPECT_FALSE(ring_support(16, large, info)) << "registers of activations";
+  Config odd = good;
+  odd["stage"] = 3;
+  EXPECT_FALSE(ring_support(8, odd, info)) << "a part of k that is no whole number of stages";
+  info.max_shared_bytes = 99 * 1024;
+  EXPECT_FALSE(ring_support(8, good, info)) << "shared memory";
+  info.max_shared_bytes = 232448, info.cc = 75;
+  EXPECT_FALSE(ring_support(8, good, info)) << "tensor cores";
+}
+
+}  // namespace
+}  // namespace cudabk::test
