@@ -40,9 +40,6 @@ struct FragTileArgs {
   int32_t parts;  // of k
 };
 
-// A cluster adds the sums of 2 parts of k; what clusters have is added by another kernel.
-constexpr int tile_cluster(int parts) { return parts > 1 ? 2 : 1; }
-
 constexpr int kTileReduceThreads = 128;  // of a block
 struct AddTilePartsArgs {
   const float* partial;  // [parts][total]

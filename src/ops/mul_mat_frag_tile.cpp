@@ -73,15 +73,16 @@ Launches lower_frag_tile(const Product& p, LowerContext& ctx) {
   const Tensor& w = p.weights;
   const FragView view = *frag_view(w);  // the family applies to nothing else
   const Config& c = p.choice.config;
-  const int cols = c.at("cols"), groups = c.at("groups"), parts = c.at("split"), rows = groups * 64;
+  const int cols = c.at("cols"), groups = c.at("groups"), parts = c.at("split"), cluster = c.at("cluster"),
+            rows = groups * 64;
   const int stages = frag_tile_stages(w.type, cols, groups, static_cast<int>(ctx.device().max_shared_bytes));
   const PackedTiles x = pack_tiles(p.x, parts, ctx, launches);
   const Dim3 grid{static_cast<uint32_t>((p.m() + rows - 1) / rows), static_cast<uint32_t>((p.n() + cols - 1) / cols),
                   grid_extent(std::min(p.batch(), kMaxGridYZ / parts) * parts)};
-  KernelCall<FragTileArgs> call({"frag/tile.h", fmt::format("frag_tile<{}, {}, {}, {}, {}>", type_text(w.type), cols,
-                                                            groups, stages, tile_cluster(parts))},
-                                grid, {static_cast<uint32_t>(groups * 128 + 32)},
-                                static_cast<uint32_t>(frag_tile_shared_bytes(w.type, cols, groups, stages)));
+  KernelCall<FragTileArgs> call(
+      {"frag/tile.h", fmt::format("frag_tile<{}, {}, {}, {}, {}>", type_text(w.type), cols, groups, stages, cluster)},
+      grid, {static_cast<uint32_t>(groups * 128 + 32)},
+      static_cast<uint32_t>(frag_tile_shared_bytes(w.type, cols, groups, stages)));
   set_frag_weights(call, p, view, ctx);
   call.args.factor_stride2 = view.factor_stride2;
   call.args.factor_stride3 = view.factor_stride3;
@@ -89,11 +90,11 @@ Launches lower_frag_tile(const Product& p, LowerContext& ctx) {
   call.bind(call.args.x, x.tiles);
   call.bind(call.args.x_scale, x.scale);
   call.args.parts = parts;
-  if (parts == tile_cluster(parts)) {
+  if (parts == cluster) {
     call.bind(call.args.dst, ctx.data(p.dst));
     set_epilogue(call, p, ctx);
   } else {
-    call.bind(call.args.dst, add_parts(p, parts / tile_cluster(parts), ctx, after));
+    call.bind(call.args.dst, add_parts(p, parts / cluster, ctx, after));
   }
   call.work().programmatic = weights_are_constant(w);
   launches.push_back(call.launch(fmt::format("{} {}", p.choice.family, dtype_name(w.type))));
