@@ -129,21 +129,21 @@ uint32_t align_bit(uint32_t w) {
     return w << (To - From);
   }
 }
-template <FragShape S, int J>
+template <FragShape S, int J, uint32_t Magic>
 void linear_fragment(const FragWords<S>& w, uint32_t (&a)[4]) {
   if constexpr (S.low_bits == 8) {
     for (int h = 0; h < 2; ++h) {
-      a[h] = byte_perm(w.low[2 * J + h], kF16Magic, 0x5250);
-      a[h + 2] = byte_perm(w.low[2 * J + h], kF16Magic, 0x5351);
+      a[h] = byte_perm(w.low[2 * J + h], Magic, 0x5250);
+      a[h + 2] = byte_perm(w.low[2 * J + h], Magic, 0x5351);
     }
     return;
   }
   constexpr uint32_t kMask = S.low_bits == 4 ? 0x000f000fu : 0x00030003u << (4 * (J % 2));
   const uint32_t x = w.low[S.low_bits == 4 ? J : J / 2], y = x >> 8;
-  a[0] = and_or(x, kMask, kF16Magic);
-  a[1] = and_or(x, kMask << S.low_bits, kF16Magic);
-  a[2] = and_or(y, kMask, kF16Magic);
-  a[3] = and_or(y, kMask << S.low_bits, kF16Magic);
+  a[0] = and_or(x, kMask, Magic);
+  a[1] = and_or(x, kMask << S.low_bits, Magic);
+  a[2] = and_or(y, kMask, Magic);
+  a[3] = and_or(y, kMask << S.low_bits, Magic);
   if constexpr (S.high_bits != 0) {
     constexpr bool kPairs = S.low_bits == 4;
     constexpr int kPlace = kPairs && S.high_bits == 1 ? 2 * J : (kPairs ? J % 2 * 2 : J / 2 * 2);
@@ -166,7 +166,7 @@ inline uint32_t look_up_16(const FragTable& t, uint32_t selectors, uint32_t choi
   return byte_perm(byte_perm(t.words[0], t.words[1], selectors), byte_perm(t.words[2], t.words[3], selectors), choice);
 }
 
-template <DType T, int J>
+template <DType T, int J, uint32_t Magic>
 void table_fragment(const FragWords<frag_shape(T)>& w, uint32_t (&a)[4]) {
   constexpr FragTable kTable = frag_table(T);
   const uint32_t x = w.low[J];
@@ -180,17 +180,18 @@ void table_fragment(const FragWords<frag_shape(T)>& w, uint32_t (&a)[4]) {
     v[1] = look_up_16(kTable, s >> 16, choice >> 16);
   }
   for (int h = 0; h < 2; ++h) {
-    a[h] = byte_perm(v[h], kF16Magic, frag_shape(T).codes == FragCodes::kTable8 ? 0x5250 : 0x5150);
-    a[h + 2] = byte_perm(v[h], kF16Magic, frag_shape(T).codes == FragCodes::kTable8 ? 0x5351 : 0x5352);
+    a[h] = byte_perm(v[h], Magic, frag_shape(T).codes == FragCodes::kTable8 ? 0x5250 : 0x5150);
+    a[h + 2] = byte_perm(v[h], Magic, frag_shape(T).codes == FragCodes::kTable8 ? 0x5351 : 0x5352);
   }
 }
 
-template <DType T, int J>
+// Magic: 0 leaves the 1024 out: factor * code / 2^24, the integer as a subnormal.
+template <DType T, int J, uint32_t Magic = kF16Magic>
 void frag_fragment(const FragWords<frag_shape(T)>& w, uint32_t (&a)[4]) {
   if constexpr (frag_shape(T).codes == FragCodes::kLinear) {
-    linear_fragment<frag_shape(T), J>(w, a);
+    linear_fragment<frag_shape(T), J, Magic>(w, a);
   } else {
-    table_fragment<T, J>(w, a);
+    table_fragment<T, J, Magic>(w, a);
   }
 }
 

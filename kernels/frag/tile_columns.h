@@ -1,14 +1,11 @@
-// Packs activations for products by warp groups (tile_args.h): f16 under one power of two per column that keeps any f32
-// in range.
+// Packs activations for products by warp groups (tile_args.h): f16 under one power of two per column and part of k
+// that keeps any f32 in range.
 #pragma once
 
 #include "frag/columns.h"
 #include "frag/tile_args.h"
 
 namespace cudabk {
-
-constexpr int kPackTilesThreads = 512;
-constexpr int kPackTilesHeld = 4;  // pieces of 8 elements that a thread keeps in registers between the two passes
 
 // Eight elements, zeros past k.
 template <bool Vector>
@@ -51,44 +48,48 @@ inline float block_largest(float v, float* partial) {
   return warp_max(lane() < kPackTilesThreads / kWarpSize ? partial[lane()] : 0.0f);
 }
 
-// A block per column. Vector: rows are 16-byte aligned. Shared memory: 64 bytes.
-// grid: x = n, y = batch (looped).
-template <bool Vector>
+// A block per column and part. Vector: rows are 16-byte aligned. Held: pieces of 8 elements that a thread keeps in
+// registers between the two passes; parts that have more are read twice. Shared memory: 64 bytes.
+// grid: x = n, y = parts, z = batch (looped).
+template <bool Vector, int Held>
 KERNEL(pack_tiles, kPackTilesThreads)(PackTilesArgs a) {
   allow_next_kernel();
   wait_for_previous_kernel();
   const int col = block_x(), tiles = (a.n + 7) / 8;
-  const int pieces = (a.k + kFragDepth - 1) / kFragDepth * (kFragDepth / 8);
-  for (int batch = block_y(); batch < a.batch; batch += grid_y()) {
+  const int units = (a.k + kFragDepth - 1) / kFragDepth, part = block_y();
+  const int all_pieces = units * (kFragDepth / 8);
+  const int first = part_begin(units, part, a.parts) * (kFragDepth / 8) + thread_x();
+  const int pieces = part_begin(units, part + 1, a.parts) * (kFragDepth / 8);  // up to the end of the part
+  for (int batch = block_z(); batch < a.batch; batch += grid_z()) {
     const auto* row = reinterpret_cast<const float*>(a.x + col * a.nb1 + batch % a.b2 * a.nb2 + batch / a.b2 * a.nb3);
-    uint8_t* column = a.tiles + (static_cast<int64_t>(batch) * tiles + col / 8) * pieces * 128 + col % 8 * 16;
-    float held[kPackTilesHeld][8];
+    uint8_t* column = a.tiles + (static_cast<int64_t>(batch) * tiles + col / 8) * all_pieces * 128 + col % 8 * 16;
+    float held[Held][8];
     float largest = 0;
 #pragma unroll
-    for (int i = 0; i < kPackTilesHeld; ++i) {
-      const int piece = thread_x() + i * kPackTilesThreads;
+    for (int i = 0; i < Held; ++i) {
+      const int piece = first + i * kPackTilesThreads;
       if (piece < pieces) {
         load_piece<Vector>(row, piece, a.k, held[i]);
         largest = max_f(largest, largest_magnitude(held[i]));
       }
     }
-    for (int piece = thread_x() + kPackTilesHeld * kPackTilesThreads; piece < pieces; piece += kPackTilesThreads) {
+    for (int piece = first + Held * kPackTilesThreads; piece < pieces; piece += kPackTilesThreads) {
       float v[8];
       load_piece<Vector>(row, piece, a.k, v);
       largest = max_f(largest, largest_magnitude(v));
     }
     const float factor = f16_factor(block_largest(largest, shared_memory<float>()));
     if (thread_x() == 0) {
-      a.scale[static_cast<int64_t>(batch) * a.n + col] = divide(1.0f, factor);
+      a.scale[(static_cast<int64_t>(batch) * a.parts + part) * a.n + col] = divide(1.0f, factor);
     }
 #pragma unroll
-    for (int i = 0; i < kPackTilesHeld; ++i) {
-      const int piece = thread_x() + i * kPackTilesThreads;
+    for (int i = 0; i < Held; ++i) {
+      const int piece = first + i * kPackTilesThreads;
       if (piece < pieces) {
         store_piece(column, piece, held[i], factor);
       }
     }
-    for (int piece = thread_x() + kPackTilesHeld * kPackTilesThreads; piece < pieces; piece += kPackTilesThreads) {
+    for (int piece = first + Held * kPackTilesThreads; piece < pieces; piece += kPackTilesThreads) {
       float v[8];
       load_piece<Vector>(row, piece, a.k, v);
       store_piece(column, piece, v, factor);

@@ -4,6 +4,7 @@
 
 #include "platform/device_async.h"
 #include "platform/device_bulk.h"
+#include "platform/device_cluster.h"
 #include "platform/device_convert.h"
 #include "platform/device_memory.h"
 #include "platform/device_mma.h"

@@ -76,6 +76,17 @@ __forceinline__ uint32_t f16x2_sub(uint32_t a, uint32_t b) {
   asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
   return d;
 }
+// One half of a pair twice: operands of packed arithmetic take it without an instruction.
+__forceinline__ uint32_t f16x2_low(uint32_t a) {
+  uint32_t d;
+  asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; mov.b32 %0, {low, low};}" : "=r"(d) : "r"(a));
+  return d;
+}
+__forceinline__ uint32_t f16x2_high(uint32_t a) {
+  uint32_t d;
+  asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; mov.b32 %0, {high, high};}" : "=r"(d) : "r"(a));
+  return d;
+}
 
 // Packed bf16: below sm_80 in float, where the product is exact and only the sum is rounded twice.
 __forceinline__ uint32_t bf16x2_fma(uint32_t a, uint32_t b, uint32_t c) {

@@ -13,6 +13,12 @@ __forceinline__ T* shared_memory() {
 
 // Address in the shared window, as PTX instructions take it.
 __forceinline__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+// The word at an address of shared memory that no one writes any more.
+__forceinline__ uint32_t shared_word(uint32_t address) {
+  uint32_t v;
+  asm("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(address));
+  return v;
+}
 
 // *p in shared memory where `wanted`; else v stays as it is.
 __forceinline__ void load_shared_if(bool wanted, const u32x2* p, u32x2& v) {

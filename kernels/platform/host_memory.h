@@ -57,6 +57,14 @@ inline T* shared_memory() {
   return reinterpret_cast<T*>(host::current->block->shared);
 }
 
+// Shared memory by 32-bit addresses: places in the block's.
+inline uint32_t shared_address(const void* p) {
+  return static_cast<uint32_t>(static_cast<const std::byte*>(p) - host::current->block->shared);
+}
+inline uint32_t shared_word(uint32_t address) {
+  return *reinterpret_cast<const uint32_t*>(host::current->block->shared + address);
+}
+
 template <class T>
 inline void load_shared_if(bool wanted, const T* address, T& v) {
   if (wanted) {

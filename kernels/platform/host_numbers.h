@@ -175,6 +175,8 @@ inline uint32_t f16x2_sub(uint32_t a, uint32_t b) {
   return pack_f16(host::add_to_odd(host::low_f16(a), -host::low_f16(b)),
                   host::add_to_odd(host::high_f16(a), -host::high_f16(b)));
 }
+inline uint32_t f16x2_low(uint32_t a) { return (a & 0xffff) * 0x10001u; }
+inline uint32_t f16x2_high(uint32_t a) { return (a >> 16) * 0x10001u; }
 inline uint32_t bf16x2_fma(uint32_t a, uint32_t b, uint32_t c) {
   return pack_bf16(host::add_to_odd(double{host::low_bf16(a)} * host::low_bf16(b), host::low_bf16(c)),
                    host::add_to_odd(double{host::high_bf16(a)} * host::high_bf16(b), host::high_bf16(c)));

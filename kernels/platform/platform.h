@@ -8,6 +8,7 @@
 //
 // Indices         int thread_x(), block_x(), block_y(), block_z(), grid_x(), grid_y(), grid_z(); lane(), warp()
 // Shared memory   T* shared_memory<T>(): the block's dynamic shared memory, 128-byte aligned, size given by the launch.
+//                 uint32_t shared_address(const void*); shared_word(uint32_t address): what no one writes any more
 //                 There is no static shared memory. The emulator fills it with NaN before every block.
 // Barriers        block_sync() all threads of the block; warp_sync() all lanes of the warp. Every thread must arrive.
 // Shuffles        T shuffle(T v, int lane), shuffle_xor(T v, int mask), shuffle_down(T v, int delta)
@@ -26,7 +27,8 @@
 //                 uint32_t pack_f16(float lo, float hi), pack_bf16(float lo, float hi); int round_to_int(float)
 //                 (nearest even), truncate_to_int(float) (toward zero), both saturate and make 0 of NaN;
 //                 float bits_to_float(uint32_t); uint32_t float_bits(float)
-// Packed f16      uint32_t f16x2_fma(a, b, c), f16x2_mul(a, b), f16x2_add, f16x2_sub; the same bf16x2_fma, bf16x2_mul
+// Packed f16      uint32_t f16x2_fma(a, b, c), f16x2_mul(a, b), f16x2_add, f16x2_sub; the same bf16x2_fma, bf16x2_mul;
+//                 f16x2_low(a), f16x2_high(a): one half of a pair twice
 // Math            abs_f, max_f, min_f, inverse_sqrt, exp_f, fast_exp, fma_f(a, b, c), divide (correctly rounded),
 //                 is_finite; add_rounded(a, b), mul_rounded(a, b): never contracted into a fused operation
 // Tensor cores    docs/adding-a-kernel.md has the fragment maps.

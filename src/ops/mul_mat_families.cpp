@@ -194,6 +194,9 @@ Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d
     return Support::no(fmt::format("blocks of {} columns are for {} to {}, the problem has {}", c.at("cols"),
                                    c.at("cols") / 4 + 1, c.at("cols") * 16, p.dim("n")));
   }
+  if (c.at("cluster") > c.at("split")) {
+    return Support::no("a cluster shares parts of k, there is only one");
+  }
   if (frag_tile_stages(weight_type(p), c.at("cols"), c.at("groups"), d.max_shared_bytes) == 0) {
     return Support::no(fmt::format("two stages do not fit into {} bytes of shared memory", d.max_shared_bytes));
   }
@@ -222,7 +225,7 @@ const std::vector<ConfigParam> kFragRingParams = {
 const std::vector<ConfigParam> kFragWideParams = {
     {"tiles", {1, 2}, 1}, {"strips", {1, 2}, 1}, {"warps", {4, 8, 12}, 8}, {"stages", {1, 2}, 2}};
 const std::vector<ConfigParam> kFragTileParams = {
-    {"cols", {16, 32, 64, 128}, 64}, {"groups", {2, 4}, 2}, {"split", {1, 2, 4, 8}, 4}};
+    {"cols", {32, 64, 128}, 64}, {"groups", {2, 4}, 2}, {"split", {1, 2, 4, 8}, 4}, {"cluster", {1, 2}, 1}};
 // 0: the library's own choice; else the number of a suggestion of cuBLASLt.
 const std::vector<ConfigParam> kBlasParams = {{"algo", {0, 2, 4, 5, 7}, 0}};
 // Fallbacks that need no spilling on any architecture.

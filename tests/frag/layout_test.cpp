@@ -14,6 +14,8 @@
 #include "formats/gold.h"
 #include "formats/slices.h"
 #include "frag/args.h"
+#include "frag/tile_args.h"
+#include "frag/tile_decode.h"
 #include "graph/init.h"
 
 namespace cudabk::test {
@@ -222,6 +224,26 @@ TEST_P(FragLayout, PaddingDecodesToNothing) {
       }
     }
   }
+}
+
+// What products by warp groups multiply.
+TEST_P(FragLayout, TileValuesAreTheWeights) {
+  const Matrix w = random_weights(16, 768, kLayoutSeed);
+  const Memory packed = pack(w), factors = device_->allocate(16 * 4).value();
+  FragFactorsArgs args{};
+  args.weights = reinterpret_cast<const uint8_t*>(packed.ptr());
+  args.factors = reinterpret_cast<float*>(factors.ptr());
+  args.units = static_cast<int32_t>(w.units());
+  args.strips = 1;
+  run("frag/factors.h", text("frag_factors"), {1, 1, 1}, kFactorWarps * 32, kFactorWarps * kFragRows * 4, args);
+  const std::vector<float> want = decode_raw(w),
+                           got = tile_values(w.type, on_host<uint8_t>(packed), on_host<float>(factors), w.units());
+  double error = 0, norm = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    error += std::pow(double{got[i]} - want[i], 2);
+    norm += std::pow(double{want[i]}, 2);
+  }
+  EXPECT_LT(error, 5e-7 * norm);
 }
 
 // ---- products ----
