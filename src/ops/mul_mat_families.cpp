@@ -143,8 +143,11 @@ Support up_to_columns(const Problem& p, int columns) {
                                : Support::no(fmt::format("up to {} columns, the problem has {}", columns, p.dim("n")));
 }
 // Two units of codes and, for narrow ones, of activations are held.
-int frag_vector_warps_of_sm(FragShape s, int64_t n) {
+int frag_vector_warps_of_sm(FragShape s, int64_t n, int strips) {
   const int bits = s.low_bits + s.high_bits;
+  if (n > 1 && strips == 2 && s.codes == FragCodes::kTable16) {
+    return 14;
+  }
   if (n <= 1) {
     return bits == 6 ? 14 : 16;
   }
@@ -155,17 +158,20 @@ Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo&
     return s;
   }
   const DType type = weight_type(p);
-  const int warps = c.at("warps") * c.at("strips"), limit = frag_vector_warps_of_sm(frag_shape(type), p.dim("n"));
-  return frag_block_can_run({{"strips", c.at("strips")}, {"warps", warps}}, limit,
-                            frag_vector_shared_bytes(type, c.at("warps"), c.at("strips"), d.cc), d);
+  const int strips = c.at("strips"), warps = c.at("warps") * strips;
+  const int limit = frag_vector_warps_of_sm(frag_shape(type), p.dim("n"), strips);
+  return frag_block_can_run({{"strips", strips}, {"warps", warps}}, limit,
+                            frag_vector_shared_bytes(type, c.at("warps"), strips, d.cc), d);
 }
 Support frag_ring_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (const Support s = up_to_columns(p, 4); !s) {
     return s;
   }
-  const int shared = frag_ring_shared_bytes(weight_type(p), frag_narrow_columns(p.dim("n")), c.at("strips"),
-                                            c.at("warps"), c.at("stages"));
-  return frag_rings_can_run(c, 16, shared, d);
+  const int cols = frag_narrow_columns(p.dim("n")), strips = c.at("strips");
+  const FragShape shape = frag_shape(weight_type(p));
+  const bool many_scales = cols == 4 && strips == 2 && shape.group == 16 && shape.high_bits != 0;
+  return frag_rings_can_run(c, many_scales ? 8 : 16,
+                            frag_ring_shared_bytes(weight_type(p), cols, strips, c.at("warps"), c.at("stages")), d);
 }
 Support frag_wide_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (const Support s = frag_layout(p); !s) {
@@ -179,7 +185,8 @@ Support frag_wide_can_run(const Problem& p, const Config& c, const DeviceInfo& d
   }
   const int shared =
       frag_wide_shared_bytes(weight_type(p), c.at("tiles"), c.at("strips"), c.at("warps"), c.at("stages"));
-  return frag_rings_can_run(c, c.at("tiles") == 1 ? 16 : 12, shared, d);
+  const int warps_of_sm = c.at("tiles") == 1 ? 16 : (has_frag_lookup(weight_type(p)) ? 8 : 12);
+  return frag_rings_can_run(c, warps_of_sm, shared, d);
 }
 
 Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
@@ -193,6 +200,9 @@ Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d
   if (p.dim("n") <= c.at("cols") / 4 || p.dim("n") > c.at("cols") * 16) {
     return Support::no(fmt::format("blocks of {} columns are for {} to {}, the problem has {}", c.at("cols"),
                                    c.at("cols") / 4 + 1, c.at("cols") * 16, p.dim("n")));
+  }
+  if (c.at("groups") == 4 && c.at("cols") > 32) {
+    return Support::no("16 warps leave no registers for the sums of more than 32 columns");
   }
   if (c.at("cluster") > c.at("split")) {
     return Support::no("a cluster shares parts of k, there is only one");
