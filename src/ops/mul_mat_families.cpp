@@ -113,6 +113,9 @@ Support mmsf_ring_can_run(const Problem& p, const Config& c, const DeviceInfo& d
   if (chunks % stage != 0) {
     return Support::no(fmt::format("{} chunks are not whole stages of {}", chunks, stage));
   }
+  if (tiles > 2 && chunks > 4) {
+    return Support::no("more than 16 columns leave no registers for 8 chunks");
+  }
   return streamed_fits(p, mmsf_ring_registers(tiles, chunks, stage), mmsf_register_room(warps, 1),
                        mmsf_ring_shared_bytes(warps, tiles, stage, c.at("slots")), d);
 }
