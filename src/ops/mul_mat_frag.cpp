@@ -47,10 +47,10 @@ struct FragBlock {
 };
 
 // Two strips of an SM at a time, not more: the next kernel, which may start early, would fill some SMs with its blocks
-// and leave others without.
-uint32_t shared_of_block(const FragBlock& b, const DeviceInfo& d) {
-  const int blocks = 2 / b.strips, more_do_not_fit = d.max_shared_bytes / (blocks + 1) + 16;
-  return static_cast<uint32_t>(std::max(b.shared, more_do_not_fit));
+// and leave others without. Where registers do not see to that, blocks ask for more shared memory than they use.
+int shared_for_two_strips(int shared, int strips, const DeviceInfo& d) {
+  const int blocks = 2 / strips;
+  return std::max(shared, d.max_shared_bytes / (blocks + 1) + 16);
 }
 
 Launches lower_frag(const Product& p, KernelKey key, const FragBlock& block, LowerContext& ctx) {
@@ -61,7 +61,7 @@ Launches lower_frag(const Product& p, KernelKey key, const FragBlock& block, Low
   const Dim3 grid = {static_cast<uint32_t>((frag_strips(p.m()) + block.strips - 1) / block.strips),
                      static_cast<uint32_t>((p.n() + block.cols - 1) / block.cols), grid_extent(p.batch())};
   KernelCall<FragArgs> call(std::move(key), grid, {static_cast<uint32_t>(block.warps * 32)},
-                            shared_of_block(block, ctx.device()));
+                            static_cast<uint32_t>(block.shared));
   set_frag_weights(call, p, *frag_view(w), ctx);  // the families apply to nothing else
   call.bind(call.args.x, x);
   call.bind(call.args.dst, ctx.data(p.dst));
@@ -86,19 +86,21 @@ Launches lower_frag_ring(const Product& p, LowerContext& ctx) {
   const Config& c = p.choice.config;
   const DType type = p.weights.type;
   const int strips = c.at("strips"), warps = c.at("warps"), stages = c.at("stages"), cols = frag_narrow_columns(p.n());
+  const int shared = frag_ring_shared_bytes(type, cols, strips, warps, stages);
   return lower_frag(p,
                     {"frag/narrow_ring.h",
                      fmt::format("frag_ring<{}, {}, {}, {}, {}>", type_text(type), cols, strips, warps, stages)},
-                    {cols, cols, strips, warps, frag_ring_shared_bytes(type, cols, strips, warps, stages)}, ctx);
+                    {cols, cols, strips, warps, shared_for_two_strips(shared, strips, ctx.device())}, ctx);
 }
 
 Launches lower_frag_wide(const Product& p, LowerContext& ctx) {
   const Config& c = p.choice.config;
   const DType type = p.weights.type;
   const int tiles = c.at("tiles"), strips = c.at("strips"), warps = c.at("warps"), stages = c.at("stages");
+  const int shared = frag_wide_shared_bytes(type, tiles, strips, warps, stages);
   return lower_frag(
       p, {"frag/wide.h", fmt::format("frag_wide<{}, {}, {}, {}, {}>", type_text(type), tiles, strips, warps, stages)},
-      {8, 8 * tiles, strips, warps, frag_wide_shared_bytes(type, tiles, strips, warps, stages)}, ctx);
+      {8, 8 * tiles, strips, warps, shared_for_two_strips(shared, strips, ctx.device())}, ctx);
 }
 
 }  // namespace cudabk
