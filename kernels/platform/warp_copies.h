@@ -2,6 +2,8 @@
 // in the order in which they are closed.
 #pragma once
 
+#include "platform/platform.h"
+
 namespace cudabk {
 
 template <int Stages>

@@ -150,8 +150,11 @@ TEST(MmsfRingRules, WhatCannotRunIsRefused) {
   DeviceInfo info = device->info();
   info.cc = 90, info.emulated = false, info.max_shared_bytes = 232448;
   const Config good{{"warps", 8}, {"chunks", 8}, {"stage", 4}, {"slots", 4}};
-  EXPECT_TRUE(ring_support(32, good, info));
-  EXPECT_FALSE(ring_support(33, good, info)) << "columns";
+  Config many = good;
+  many["chunks"] = 4;
+  EXPECT_TRUE(ring_support(32, many, info));
+  EXPECT_FALSE(ring_support(32, good, info)) << "registers of chunks";
+  EXPECT_FALSE(ring_support(33, many, info)) << "columns";
   Config large = good;
   large["warps"] = 16, large["slots"] = 2;
   EXPECT_TRUE(ring_support(8, large, info));
