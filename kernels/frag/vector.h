@@ -106,7 +106,9 @@ constexpr bool columns_come_ahead() {
   return Cols == 1 || (S.group == 32 && S.low_bits + S.high_bits <= (kArch >= 900 ? 5 : 4));
 }
 
-// A warp's walk along k: two units in registers, one multiplied while the other comes.
+// A warp's walk along k: two units in registers, one multiplied while the other comes. Unrolled by two, a unit is asked
+// for before the one that is multiplied has come; else its registers are moved, which waits for it. More under way is
+// better where a warp has few units, worse where it has many.
 template <DType T, int Cols, int Step>
 struct NarrowWalk {
   static constexpr FragShape S = frag_shape(T);
@@ -137,8 +139,7 @@ struct NarrowWalk {
       x[0].load(columns);
     }
     if (more) {
-      weights += Step * S.unit_bytes();
-      columns += Step * column_unit_bytes(S.group, Cols);
+      advance();
       units[1 - Now].load(weights);
       if constexpr (kAhead) {
         x[1 - Now].load(columns);
@@ -148,14 +149,42 @@ struct NarrowWalk {
     multiply_unit<T, Cols>(sum, units[Now], x[kAhead ? Now : 0], masks);
     return more;
   }
-  void multiply(float (&sum)[2], const uint32_t (&masks)[8 / Cols]) {
+  void multiply_unrolled(float (&sum)[2], const uint32_t (&masks)[8 / Cols]) {
     while (step<0>(sum, masks) && step<1>(sum, masks)) {
     }
+  }
+  void multiply_moving(float (&sum)[2], const uint32_t (&masks)[8 / Cols]) {
+    for (; left > 0; --left) {
+      if constexpr (!kAhead) {
+        x[0].load(columns);
+      }
+      advance();
+      units[1].load(weights);
+      if constexpr (kAhead) {
+        x[1].load(columns);
+      }
+      multiply_unit<T, Cols>(sum, units[0], x[0], masks);
+      units[0] = units[1];
+      if constexpr (kAhead) {
+        x[0] = x[1];
+      }
+    }
+    if constexpr (!kAhead) {
+      x[0].load(columns);
+    }
+    multiply_unit<T, Cols>(sum, units[0], x[0], masks);
+  }
+
+ private:
+  void advance() {
+    weights += Step * S.unit_bytes();
+    columns += Step * column_unit_bytes(S.group, Cols);
   }
 };
 
 // grid: x = ceil(m / (16 * Strips)), y = ceil(n / Cols), z = batch (looped).
-template <DType T, int Cols, int Warps, int Strips>
+// Unroll: 1 or 2.
+template <DType T, int Cols, int Warps, int Strips, int Unroll>
 KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a) {
   constexpr FragShape S = frag_shape(T);
   constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group, Cols);
@@ -183,7 +212,11 @@ KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a)
     const bool any = walk.left > 0;
     walk.begin_columns();
     if (any) {
-      walk.multiply(sum, masks);
+      if constexpr (Unroll == 2) {
+        walk.multiply_unrolled(sum, masks);
+      } else {
+        walk.multiply_moving(sum, masks);
+      }
     }
     leave_narrow<Strips>(slots, sum, first, warp() % Strips);
     finish_narrow<T, Cols, Strips, Warps>(slots, a, batch);

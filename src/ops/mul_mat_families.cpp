@@ -145,9 +145,12 @@ Support up_to_columns(const Problem& p, int columns) {
   return p.dim("n") <= columns ? Support{}
                                : Support::no(fmt::format("up to {} columns, the problem has {}", columns, p.dim("n")));
 }
-// Two units of codes and, for narrow ones, of activations are held.
-int frag_vector_warps_of_sm(FragShape s, int64_t n, int strips) {
+// Two units of codes and, for narrow ones, of activations are held; unrolled, both stay until the other has come.
+int frag_vector_warps_of_sm(FragShape s, int64_t n, int strips, int unroll) {
   const int bits = s.low_bits + s.high_bits;
+  if (unroll == 1) {
+    return 16;
+  }
   if (n > 1 && strips == 2 && s.codes == FragCodes::kTable16) {
     return 14;
   }
@@ -162,7 +165,7 @@ Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo&
   }
   const DType type = weight_type(p);
   const int strips = c.at("strips"), warps = c.at("warps") * strips;
-  const int limit = frag_vector_warps_of_sm(frag_shape(type), p.dim("n"), strips);
+  const int limit = frag_vector_warps_of_sm(frag_shape(type), p.dim("n"), strips, c.at("unroll"));
   return frag_block_can_run({{"strips", strips}, {"warps", warps}}, limit,
                             frag_vector_shared_bytes(type, c.at("warps"), strips, d.cc), d);
 }
@@ -232,7 +235,7 @@ const std::vector<ConfigParam> kMmsfParams = {{"warps", {8, 16}, 8}, {"chunks", 
 // Chunks and stage: of 32 elements of k.
 const std::vector<ConfigParam> kMmsfRingParams = {
     {"warps", {8, 16}, 8}, {"chunks", {4, 8}, 4}, {"stage", {2, 4}, 4}, {"slots", {2, 3, 4}, 2}};
-const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8}, 6}, {"strips", {1, 2}, 1}};
+const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8}, 6}, {"strips", {1, 2}, 1}, {"unroll", {1, 2}, 2}};
 const std::vector<ConfigParam> kFragRingParams = {
     {"strips", {1, 2}, 1}, {"warps", {4, 8, 12}, 8}, {"stages", {1, 2}, 2}};
 const std::vector<ConfigParam> kFragWideParams = {

@@ -74,11 +74,12 @@ Launches lower_frag(const Product& p, KernelKey key, const FragBlock& block, Low
 }  // namespace
 
 Launches lower_frag_vector(const Product& p, LowerContext& ctx) {
-  const int warps = p.choice.config.at("warps"), strips = p.choice.config.at("strips");
+  const Config& c = p.choice.config;
+  const int warps = c.at("warps"), strips = c.at("strips"), unroll = c.at("unroll"), cols = frag_narrow_columns(p.n());
   const DType type = p.weights.type;
-  const int cols = frag_narrow_columns(p.n());
   return lower_frag(
-      p, {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}>", type_text(type), cols, warps, strips)},
+      p,
+      {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}, {}>", type_text(type), cols, warps, strips, unroll)},
       {cols, cols, strips, warps * strips, frag_vector_shared_bytes(type, warps, strips, ctx.device().cc)}, ctx);
 }
 

@@ -324,7 +324,7 @@ TEST_P(FragProduct, OneTwoAndFourColumns) {
     const int warps = ring ? 8 : 6;
     const std::string header = ring ? "frag/narrow_ring.h" : "frag/vector.h";
     const std::string entry =
-        ring ? kernel("frag_ring", "4, 1, 8, 2") : kernel("frag_vector", std::to_string(cols) + ", 6, 1");
+        ring ? kernel("frag_ring", "4, 1, 8, 2") : kernel("frag_vector", std::to_string(cols) + ", 6, 1, 2");
     const int shared =
         ring ? frag_ring_shared_bytes(GetParam(), 4, 1, 8, 2) : frag_vector_shared_bytes(GetParam(), 6, 1, kEmulatedCc);
     const Matrix w = random_weights(16, 256, kLayoutSeed);
@@ -360,7 +360,7 @@ TEST_P(FragProduct, TwoStripsPerBlock) {
     GTEST_SKIP() << "compiled for the emulated device for one type of each kind";
   }
   const Matrix w = random_weights(33, 256 * 35, kLayoutSeed);
-  EXPECT_LT(error_of(w, 1, "frag/vector.h", kernel("frag_vector", "1, 6, 2"), 32, 1, 12,
+  EXPECT_LT(error_of(w, 1, "frag/vector.h", kernel("frag_vector", "1, 6, 2, 1"), 32, 1, 12,
                      frag_vector_shared_bytes(GetParam(), 6, 2, kEmulatedCc)),
             kBound);
   for (const int cols : {1, 2, 4}) {
