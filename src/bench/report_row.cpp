@@ -142,7 +142,7 @@ std::vector<Column> RowLayout::columns() const {
   columns.push_back({"TFLOP/s", true, 7});
   columns.push_back({"% limit", true, 7});
   columns.push_back({"launches", true, 8});
-  columns.push_back({"variant", false, 31});
+  columns.push_back({"variant", false, 44});
   columns.push_back({"remarks", false, 7});
   return columns;
 }
