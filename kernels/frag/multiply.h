@@ -67,6 +67,19 @@ struct ColumnStep {
   }
 };
 
+// Step `step` of the 8 of a unit of activations.
+template <FragShape S, FragMemory Memory>
+void load_column_step(const uint8_t* unit, int step, ColumnStep<S>& x) {
+  constexpr int kGroups = 32 / S.group;
+  const u32x4 words = read_frag<Memory, u32x4>(unit + step * column_step_bytes(8) + lane() * 16);
+  f32x4 starts[kGroups];
+#pragma unroll
+  for (int i = 0; i < kGroups; ++i) {
+    starts[i] = read_frag<Memory, f32x4>(unit + column_data_bytes(8) + ((step * kGroups + i) * 4 + lane() % 4) * 16);
+  }
+  x.set(words, starts);
+}
+
 // Step of 32 number Step (0, 1) of a tile, decoded.
 template <DType T, int Step>
 struct FragStep {

@@ -10,17 +10,6 @@
 
 namespace cudabk {
 
-// Step `step` of the unit's 8.
-template <FragShape S>
-void load_column_step(const uint8_t* unit, int step, ColumnStep<S>& x) {
-  constexpr int kGroups = 32 / S.group;
-  f32x4 starts[kGroups];
-  for (int i = 0; i < kGroups; ++i) {
-    starts[i] = reinterpret_cast<const f32x4*>(unit + column_data_bytes(8))[(step * kGroups + i) * 4 + lane() % 4];
-  }
-  x.set(reinterpret_cast<const u32x4*>(unit + step * column_step_bytes(8))[lane()], starts);
-}
-
 // Step Step of tile Tile of a unit, times all column tiles. sum: [strip][column tile][4].
 template <DType T, int Tiles, int Strips, int Tile, int Step>
 void multiply_wide_step(float (&sum)[Strips][Tiles][4], const FragTile<frag_shape(T)> (&tile)[Strips],
@@ -34,7 +23,7 @@ void multiply_wide_step(float (&sum)[Strips][Tiles][4], const FragTile<frag_shap
 #pragma unroll
   for (int c = 0; c < Tiles; ++c) {
     ColumnStep<S> x;
-    load_column_step<S>(columns + c * column_unit_bytes(S.group, 8), 2 * Tile + Step, x);
+    load_column_step<S, FragMemory::kShared>(columns + c * column_unit_bytes(S.group, 8), 2 * Tile + Step, x);
 #pragma unroll
     for (int strip = 0; strip < Strips; ++strip) {
       multiply_step<T, Step>(sum[strip][c], step[strip], x);

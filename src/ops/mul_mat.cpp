@@ -125,6 +125,9 @@ Result<std::vector<Launch>> lower_mul_mat(const Tensor& product, const Tensor* a
   if (choice.family == "frag_wide") {
     return lower_frag_wide(p, ctx);
   }
+  if (choice.family == "frag_direct") {
+    return lower_frag_direct(p, ctx);
+  }
   if (choice.family == "frag_tile") {
     return lower_frag_tile(p, ctx);
   }

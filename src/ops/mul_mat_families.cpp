@@ -195,6 +195,17 @@ Support frag_wide_can_run(const Problem& p, const Config& c, const DeviceInfo& d
   return frag_rings_can_run(c, warps_of_sm, shared, d);
 }
 
+Support frag_direct_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  if (const Support s = frag_layout(p); !s) {
+    return s;
+  }
+  if (p.dim("n") > 8 * kMaxGridYZ) {
+    return Support::no("more columns than a grid has");
+  }
+  const int shared = frag_wide_rings_place(weight_type(p), 1, 1, c.at("warps"));
+  return frag_block_can_run({{"strips", 1}, {"warps", c.at("warps")}}, 12, shared, d);
+}
+
 Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (const Support s = frag_layout(p); !s) {
     return s;
@@ -240,6 +251,7 @@ const std::vector<ConfigParam> kFragRingParams = {
     {"strips", {1, 2}, 1}, {"warps", {4, 8, 12}, 8}, {"stages", {1, 2}, 2}};
 const std::vector<ConfigParam> kFragWideParams = {
     {"tiles", {1, 2}, 1}, {"strips", {1, 2}, 1}, {"warps", {4, 8, 12}, 8}, {"stages", {1, 2}, 2}};
+const std::vector<ConfigParam> kFragDirectParams = {{"warps", {4, 6}, 4}};
 const std::vector<ConfigParam> kFragTileParams = {
     {"cols", {32, 64, 128}, 64}, {"groups", {2, 4}, 2}, {"split", {1, 2, 4, 8}, 4}, {"cluster", {1, 2}, 1}};
 // 0: the library's own choice; else the number of a suggestion of cuBLASLt.
@@ -256,6 +268,7 @@ std::span<const Family> mul_mat_families() {
       {"frag_vector", kFragVectorParams, frag_vector_can_run},
       {"frag_ring", kFragRingParams, frag_ring_can_run},
       {"frag_wide", kFragWideParams, frag_wide_can_run},
+      {"frag_direct", kFragDirectParams, frag_direct_can_run},
       {"frag_tile", kFragTileParams, frag_tile_can_run},
       {"mmvq", kMmvqParams, mmvq_can_run},
       {"mmvf", kMmvfParams, mmvf_can_run},

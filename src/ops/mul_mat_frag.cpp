@@ -104,4 +104,11 @@ Launches lower_frag_wide(const Product& p, LowerContext& ctx) {
       {8, 8 * tiles, strips, warps, shared_for_two_strips(shared, strips, ctx.device())}, ctx);
 }
 
+Launches lower_frag_direct(const Product& p, LowerContext& ctx) {
+  const DType type = p.weights.type;
+  const int warps = p.choice.config.at("warps");
+  return lower_frag(p, {"frag/direct.h", fmt::format("frag_direct<{}, {}>", type_text(type), warps)},
+                    {8, 8, 1, warps, frag_wide_rings_place(type, 1, 1, warps)}, ctx);
+}
+
 }  // namespace cudabk

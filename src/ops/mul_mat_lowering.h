@@ -37,6 +37,7 @@ Launches lower_tile(const Product& p, LowerContext& ctx);  // mmq and mmf
 Launches lower_frag_vector(const Product& p, LowerContext& ctx);
 Launches lower_frag_ring(const Product& p, LowerContext& ctx);
 Launches lower_frag_wide(const Product& p, LowerContext& ctx);
+Launches lower_frag_direct(const Product& p, LowerContext& ctx);
 Launches lower_frag_tile(const Product& p, LowerContext& ctx);
 Launches lower_gemm(const Product& p, LowerContext& ctx);  // dequant_gemm, blas and blas_batched
 

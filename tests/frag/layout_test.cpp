@@ -354,6 +354,20 @@ TEST_P(FragProduct, ColumnsOfAnySize) {
   }
 }
 
+TEST_P(FragProduct, StraightIntoRegisters) {
+  if (!compiled_for_two_strips()) {
+    GTEST_SKIP() << "compiled for the emulated device for one type of each kind";
+  }
+  for (const int warps : {4, 6}) {
+    for (const int64_t n : {8, 3, 17}) {
+      const double error = error_of(random_weights(33, 256 * 19, kLayoutSeed), n, "frag/direct.h",
+                                    kernel("frag_direct", std::to_string(warps)), 16, 8, warps,
+                                    frag_wide_rings_place(GetParam(), 1, 1, warps));
+      EXPECT_LT(error, kBound) << n << " columns, " << warps << " warps";
+    }
+  }
+}
+
 // Two strips per block; the last block of an odd number of strips has only one.
 TEST_P(FragProduct, TwoStripsPerBlock) {
   if (!compiled_for_two_strips()) {
