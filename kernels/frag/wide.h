@@ -70,12 +70,16 @@ void multiply_wide_unit(float (&sum)[Strips][Tiles][4], const uint8_t* weights, 
   }
 }
 
-// Blocks of an SM that registers are bounded for: Blackwell's compiler would spill a word at two.
-constexpr int wide_blocks(int strips) { return kArch >= 1000 ? 1 : 2 / strips; }
+// Blocks of an SM that registers are bounded for: with two, Blackwell's compiler would spill a word, and that of Ampere
+// and Ada some of types with a table.
+template <DType T>
+constexpr int wide_blocks(int strips) {
+  return kArch >= 1000 || (kArch < 900 && has_frag_lookup(T)) ? 1 : 2 / strips;
+}
 
 // grid: x = ceil(m / (16 * Strips)), y = ceil(n / (8 * Tiles)), z = batch (looped). Two strips of an SM at a time.
 template <DType T, int Tiles, int Strips, int Warps, int Stages>
-KERNEL_MIN_BLOCKS(frag_wide, Warps* kWarpSize, wide_blocks(Strips))(FragArgs a) {
+KERNEL_MIN_BLOCKS(frag_wide, Warps* kWarpSize, wide_blocks<T>(Strips))(FragArgs a) {
   constexpr FragShape S = frag_shape(T);
   constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group, 8);
   UnitRing<kUnit, kColumnUnit, Strips, Tiles, Stages> ring(
