@@ -24,6 +24,7 @@ constexpr int column_start_place(int group_elements, int cols, int group, int co
                    : (col * (kFragDepth / group_elements / 2) + group / 2) * 4 + 2 * h + group % 2;
 }
 
+constexpr int kPackWarps = 4;  // of a block that packs
 struct PackColumnsArgs {
   const uint8_t* x;  // f32 [k, n, b2, b3], rows dense; byte strides below
   uint8_t* units;    // [batch][ceil(n / Cols)][units][column_unit_bytes]

@@ -9,8 +9,6 @@
 
 namespace cudabk {
 
-constexpr int kPackWarps = 4;  // of a block
-
 // The pair of floats i (0 .. 3) of lane t in a step of 32, zeros past k.
 template <bool Vector>
 f32x2 column_pair(const float* row, int step, int t, int i, int k) {

@@ -43,6 +43,12 @@ Support frag_layout(const Problem& p) {
   return {};
 }
 
+Support fits_shared(int shared, const DeviceInfo& d) {
+  return shared <= d.max_shared_bytes ? Support{}
+                                      : Support::no(fmt::format("needs {} bytes of shared memory, the device has {}",
+                                                                shared, d.max_shared_bytes));
+}
+
 Support tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (d.cc < 80) {
     return Support::no(fmt::format("needs bf16 tensor cores (sm_80), the device is {}", d.arch));
@@ -51,10 +57,7 @@ Support tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
     return Support::no("f32 precision was requested, the tile kernel multiplies in bf16");
   }
   const int shared = tile_shared_bytes(c.at("tile_m"), c.at("tile_n"), tile_k_step(weight_type(p)));
-  if (shared > d.max_shared_bytes) {
-    return Support::no(fmt::format("needs {} bytes of shared memory, the device has {}", shared, d.max_shared_bytes));
-  }
-  return {};
+  return fits_shared(shared, d);
 }
 
 Support mmvq_can_run(const Problem& p, const Config&, const DeviceInfo&) { return raw_quantized_weights(p); }
@@ -125,9 +128,7 @@ Support frag_block_can_run(const Config& c, int warps_of_sm, int shared, const D
   if (c.at("warps") * (2 / c.at("strips")) > warps_of_sm) {
     return Support::no(fmt::format("registers suffice for {} warps of an SM", warps_of_sm));
   }
-  return shared <= d.max_shared_bytes ? Support{}
-                                      : Support::no(fmt::format("needs {} bytes of shared memory, the device has {}",
-                                                                shared, d.max_shared_bytes));
+  return fits_shared(shared, d);
 }
 // Blocks of 4 warps are for devices whose shared memory holds no more rings.
 constexpr int kSmallSharedBytes = 100 * 1024;
@@ -179,12 +180,15 @@ Support frag_ring_can_run(const Problem& p, const Config& c, const DeviceInfo& d
   return frag_rings_can_run(c, many_scales ? 8 : 16,
                             frag_ring_shared_bytes(weight_type(p), cols, strips, c.at("warps"), c.at("stages")), d);
 }
-Support frag_wide_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+Support eight_columns_a_block(const Problem& p) {
   if (const Support s = frag_layout(p); !s) {
     return s;
   }
-  if (p.dim("n") > 8 * kMaxGridYZ) {
-    return Support::no("more columns than a grid has");
+  return p.dim("n") <= 8 * kMaxGridYZ ? Support{} : Support::no("more columns than a grid has");
+}
+Support frag_wide_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  if (const Support s = eight_columns_a_block(p); !s) {
+    return s;
   }
   if (c.at("tiles") == 2 && p.dim("n") <= 8) {
     return Support::no("one tile of 8 columns is enough");
@@ -196,11 +200,8 @@ Support frag_wide_can_run(const Problem& p, const Config& c, const DeviceInfo& d
 }
 
 Support frag_direct_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
-  if (const Support s = frag_layout(p); !s) {
+  if (const Support s = eight_columns_a_block(p); !s) {
     return s;
-  }
-  if (p.dim("n") > 8 * kMaxGridYZ) {
-    return Support::no("more columns than a grid has");
   }
   const int shared = frag_wide_rings_place(weight_type(p), 1, 1, c.at("warps"));
   return frag_block_can_run({{"strips", 1}, {"warps", c.at("warps")}}, 12, shared, d);

@@ -9,8 +9,6 @@
 namespace cudabk {
 namespace {
 
-constexpr int kPackWarps = 4;  // of a block of the packing kernel
-
 // The activations as fragments in tiles of `cols`, shared by all products of `x` whose weights take off the same start
 // values.
 BufferRef pack_columns(const Tensor& x, FragShape s, int cols, LowerContext& ctx, Launches& launches) {
