@@ -9,6 +9,7 @@
 #include "platform/device_memory.h"
 #include "platform/device_mma.h"
 #include "platform/device_wgmma.h"
+#include "platform/device_wgmma_bf16.h"
 
 // Declares a kernel of `Threads` threads per block at most; KERNEL_MIN_BLOCKS also bounds registers so that this many
 // blocks fit on one SM.

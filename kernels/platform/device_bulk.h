@@ -41,6 +41,10 @@ __forceinline__ void bulk_copy(void* shared, const void* global, int bytes, Shar
                "l"(global), "r"(bytes), "r"(shared_address(b))
                : "memory");
 }
+// Arrives when all of this thread's async copies (device_async.h) so far have come; one of the barrier's `count`.
+__forceinline__ void barrier_arrive_after_copies(SharedBarrier* b) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(b)) : "memory");
+}
 #endif
 
 }  // namespace cudabk

@@ -113,6 +113,9 @@ Result<std::vector<Launch>> lower_mul_mat(const Tensor& product, const Tensor* a
   if (choice.family == "mmsf_ring") {
     return lower_mmsf_ring(p, ctx);
   }
+  if (choice.family == "mmsf_group") {
+    return lower_mmsf_group(p, ctx);
+  }
   if (choice.family == "mmq" || choice.family == "mmf") {
     return lower_tile(p, ctx);
   }

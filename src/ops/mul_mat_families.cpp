@@ -5,6 +5,7 @@
 #include "formats/slices.h"
 #include "frag/tile_args.h"
 #include "mmsf/args.h"
+#include "mmsf/group_args.h"
 #include "ops/frag_weights.h"
 #include "ops/mul_mat.h"
 #include "ops/mul_mat_lowering.h"
@@ -72,7 +73,7 @@ Support mmf_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   return s ? tile_can_run(p, c, d) : s;
 }
 
-// What mmsf and mmsf_ring have in common.
+// What the kernels for 16-bit floats have in common.
 Support streamed_floats(const Problem& p, int64_t max_cols, const DeviceInfo& d) {
   const DType t = weight_type(p);
   if (t != DType::f16 && t != DType::bf16) {
@@ -207,25 +208,61 @@ Support frag_direct_can_run(const Problem& p, const Config& c, const DeviceInfo&
   return frag_block_can_run({{"strips", 1}, {"warps", c.at("warps")}}, 12, shared, d);
 }
 
-Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
-  if (const Support s = frag_layout(p); !s) {
-    return s;
-  }
-  if (d.arch != "sm_90a" || d.emulated) {
-    return Support::no(fmt::format("needs warp-group products of an sm_90a GPU, the device is {}{}",
-                                   d.emulated ? "an emulated " : "", d.arch));
-  }
+Support warp_groups(const DeviceInfo& d) {
+  return d.arch == "sm_90a" && !d.emulated
+             ? Support{}
+             : Support::no(fmt::format("needs warp-group products of an sm_90a GPU, the device is {}{}",
+                                       d.emulated ? "an emulated " : "", d.arch));
+}
+// Blocks of `cols` columns; c: cols, split, cluster.
+Support column_blocks(const Problem& p, const Config& c) {
   if (p.dim("n") <= c.at("cols") / 4 || p.dim("n") > c.at("cols") * 16) {
     return Support::no(fmt::format("blocks of {} columns are for {} to {}, the problem has {}", c.at("cols"),
                                    c.at("cols") / 4 + 1, c.at("cols") * 16, p.dim("n")));
   }
+  return c.at("cluster") <= c.at("split") ? Support{}
+                                          : Support::no("a cluster shares parts of k, there are not as many");
+}
+
+Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  if (const Support s = frag_layout(p); !s) {
+    return s;
+  }
+  if (const Support s = warp_groups(d); !s) {
+    return s;
+  }
+  if (const Support s = column_blocks(p, c); !s) {
+    return s;
+  }
   if (c.at("groups") == 4 && c.at("cols") > 32) {
     return Support::no("16 warps leave no registers for the sums of more than 32 columns");
   }
-  if (c.at("cluster") > c.at("split")) {
-    return Support::no("a cluster shares parts of k, there is only one");
-  }
   if (frag_tile_stages(weight_type(p), c.at("cols"), c.at("groups"), d.max_shared_bytes) == 0) {
+    return Support::no(fmt::format("two stages do not fit into {} bytes of shared memory", d.max_shared_bytes));
+  }
+  return {};
+}
+
+Support mmsf_group_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
+  if (const Support s = streamed_floats(p, kMaxGridYZ, d); !s) {
+    return s;
+  }
+  if (const Support s = warp_groups(d); !s) {
+    return s;
+  }
+  if (p.dim("x_f16") != 0) {
+    return Support::no("the activations are f16");
+  }
+  if (p.dim("w_dense") == 0 || p.dim("k") % 8 != 0) {
+    return Support::no("rows of the weights do not follow each other on multiples of 16 bytes");
+  }
+  if (const Support s = column_blocks(p, c); !s) {
+    return s;
+  }
+  if (c.at("groups") == 4 && c.at("cols") > 64) {
+    return Support::no("20 warps leave no registers for the sums of more than 64 columns");
+  }
+  if (group_stages(c.at("cols"), c.at("groups"), c.at("depth"), static_cast<int>(d.max_shared_bytes)) == 0) {
     return Support::no(fmt::format("two stages do not fit into {} bytes of shared memory", d.max_shared_bytes));
   }
   return {};
@@ -255,6 +292,10 @@ const std::vector<ConfigParam> kFragWideParams = {
 const std::vector<ConfigParam> kFragDirectParams = {{"warps", {4, 6}, 4}};
 const std::vector<ConfigParam> kFragTileParams = {
     {"cols", {32, 64, 128}, 64}, {"groups", {2, 4}, 2}, {"split", {1, 2, 4, 8}, 4}, {"cluster", {1, 2}, 1}};
+// Depth: elements of k of a stage. Bulk: 1 copies a row's piece at once, 0 its 16 bytes by threads.
+const std::vector<ConfigParam> kMmsfGroupParams = {{"cols", {16, 32, 64, 128}, 64}, {"groups", {1, 2, 4}, 2},
+                                                   {"depth", {64, 128, 256}, 128},  {"split", {1, 2, 4, 8}, 4},
+                                                   {"cluster", {1, 2, 4}, 1},       {"bulk", {0, 1}, 0}};
 // 0: the library's own choice; else the number of a suggestion of cuBLASLt.
 const std::vector<ConfigParam> kBlasParams = {{"algo", {0, 2, 4, 5, 7}, 0}};
 // Fallbacks that need no spilling on any architecture.
@@ -275,6 +316,7 @@ std::span<const Family> mul_mat_families() {
       {"mmvf", kMmvfParams, mmvf_can_run},
       {"mmsf", kMmsfParams, mmsf_can_run},
       {"mmsf_ring", kMmsfRingParams, mmsf_ring_can_run},
+      {"mmsf_group", kMmsfGroupParams, mmsf_group_can_run},
       {"mmq", tile_params(64), mmq_can_run},
       {"mmf", tile_params(32), mmf_can_run},
       {"dequant_gemm", {}, dequant_gemm_can_run},

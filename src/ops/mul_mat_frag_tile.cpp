@@ -19,11 +19,8 @@ int held_pieces(int64_t units, int parts) {
   return wanted <= 1 ? 1 : (wanted <= 2 ? 2 : (wanted <= 4 ? 4 : 8));
 }
 
-struct PackedTiles {
-  BufferRef tiles, scale;
-};
+}  // namespace
 
-// The activations as f16 tiles with a scale per column and part of k, shared by all products of `x` with as many parts.
 PackedTiles pack_tiles(const Tensor& x, int parts, LowerContext& ctx, Launches& launches) {
   const int64_t n = x.ne[1], batch = x.ne[2] * x.ne[3];
   const int64_t units = frag_units(x.ne[0]), bytes = batch * ((n + 7) / 8) * units * 4 * kTileColumnsBytes;
@@ -46,7 +43,6 @@ PackedTiles pack_tiles(const Tensor& x, int parts, LowerContext& ctx, Launches& 
   return result;
 }
 
-// Scratch for the sums of `parts` parts of k, and in `after` the launch that adds them (and the addend).
 BufferRef add_parts(const Product& p, int parts, LowerContext& ctx, Launches& after) {
   const int64_t total = p.m() * p.n() * p.batch();
   const BufferRef partial = ctx.scratch(total * parts * 4);
@@ -65,8 +61,6 @@ BufferRef add_parts(const Product& p, int parts, LowerContext& ctx, Launches& af
   after.push_back(call.launch("add_tile_parts"));
   return partial;
 }
-
-}  // namespace
 
 Launches lower_frag_tile(const Product& p, LowerContext& ctx) {
   Launches launches, after;

@@ -33,6 +33,7 @@ Launches lower_mmvq(const Product& p, LowerContext& ctx);
 Launches lower_mmvf(const Product& p, LowerContext& ctx);
 Launches lower_mmsf(const Product& p, LowerContext& ctx);
 Launches lower_mmsf_ring(const Product& p, LowerContext& ctx);
+Launches lower_mmsf_group(const Product& p, LowerContext& ctx);
 Launches lower_tile(const Product& p, LowerContext& ctx);  // mmq and mmf
 Launches lower_frag_vector(const Product& p, LowerContext& ctx);
 Launches lower_frag_ring(const Product& p, LowerContext& ctx);
@@ -116,5 +117,15 @@ struct ConvertedRows {
   BufferRef scale;
 };
 ConvertedRows convert_activations(const Tensor& x, DType to, int64_t k_padded, LowerContext& ctx, Launches& launches);
+
+// For products by warp groups: the activations as f16 tiles with a scale per column and part of k (PackTilesArgs) in
+// scratch, shared by all products of `x` with as many parts; adds the converting launch at first use.
+struct PackedTiles {
+  BufferRef tiles, scale;
+};
+PackedTiles pack_tiles(const Tensor& x, int parts, LowerContext& ctx, Launches& launches);
+// Scratch for the sums of `parts` parts of k, [parts][batch][n][m], and in `after` the launch that adds them (and the
+// addend) into the result.
+BufferRef add_parts(const Product& p, int parts, LowerContext& ctx, Launches& after);
 
 }  // namespace cudabk
