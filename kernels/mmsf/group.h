@@ -10,6 +10,8 @@
 
 namespace cudabk {
 
+static_assert(has_warp_groups(), "not applicable: needs the warp groups of sm_90a");
+
 // Shared memory: stages of [columns][rows of all groups], the barriers, then the columns' scales. Producer warps fill
 // stages, warp groups (consumers) empty them. Depth: elements of k of a stage. Bulk: a row's piece is one bulk copy,
 // else its 16 bytes are asynchronous copies of the producers. Whole: every stage is full.

@@ -18,7 +18,7 @@ struct GroupArgs {
   int32_t parts;    // of k, in whole units
 };
 
-constexpr int kGroupProducers = 4;     // warps of a block that fill the ring
+constexpr int kGroupProducers = 4;      // warps of a block that fill the ring
 constexpr int kGroupPackThreads = 256;  // of a block that packs bf16: 8 columns x 32 pieces
 
 constexpr int group_threads(int groups) { return groups * 128 + kGroupProducers * 32; }

@@ -5,6 +5,14 @@
 
 namespace cudabk {
 
+constexpr bool has_warp_groups() {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  return true;
+#else
+  return false;
+#endif
+}
+
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 // 64 x 16 x 16.
 __forceinline__ void wgmma_bf16(float (&d)[8], const uint32_t (&a)[4], uint64_t b) {

@@ -9,6 +9,7 @@
 #include "platform/host_memory.h"
 #include "platform/host_numbers.h"
 #include "platform/host_state.h"
+#include "platform/host_warp_groups.h"
 
 // On the host a kernel is a plain function that one fiber per thread runs; the bounds concern registers only.
 #define KERNEL(name, threads) inline void name

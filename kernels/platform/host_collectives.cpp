@@ -180,6 +180,10 @@ const char* collective_name(Collective kind) {
       return "ldmatrix_x2_trans";
     case Collective::kLdmatrix4Trans:
       return "ldmatrix_x4_trans";
+    case Collective::kWgmma:
+      return "a warp-group product";
+    case Collective::kBarrierWait:
+      return "barrier_wait";
   }
   return "an unknown collective";
 }
@@ -197,6 +201,8 @@ void complete_collective(Warp& warp) {
     case Collective::kShuffle:
     case Collective::kShuffleXor:
     case Collective::kShuffleDown:
+    case Collective::kWgmma:
+    case Collective::kBarrierWait:
       break;  // lanes read what the others posted
     case Collective::kWarpAny:
       x.out[0][0] = vote_result(warp, x, false);

@@ -230,6 +230,22 @@ void BlockRunner::arrive_block(Thread& thread) {
   give_up(thread);
 }
 
+void BlockRunner::wait(Thread& thread, const void* barrier) {
+  thread.waits_at = Collective::kBarrierWait;
+  thread.waits_on = barrier;
+  give_up(thread);
+}
+
+void BlockRunner::wake(const void* barrier) {
+  for (int i = 0; i < block_.threads; ++i) {
+    const Thread& thread = threads_[i];
+    if (!thread.exited && thread.waits_at == Collective::kBarrierWait && thread.waits_on == barrier) {
+      warps_[thread.warp].ready |= 1u << thread.lane;
+      ready_warps_ |= 1u << thread.warp;
+    }
+  }
+}
+
 void complete_collective(Warp& warp);
 
 void BlockRunner::arrive_warp(Thread& thread, Collective kind) {

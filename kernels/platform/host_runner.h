@@ -29,6 +29,9 @@ class BlockRunner {
   // For the primitives, on the running fiber.
   void arrive_warp(Thread& thread, Collective kind);
   void arrive_block(Thread& thread);
+  // Lets others run until wake() is called for this barrier.
+  void wait(Thread& thread, const void* barrier);
+  void wake(const void* barrier);
   [[noreturn]] void fail(const char* what);
 
  private:

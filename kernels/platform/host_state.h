@@ -33,6 +33,8 @@ enum class Collective : uint8_t {
   kLdmatrix1Trans,
   kLdmatrix2Trans,
   kLdmatrix4Trans,
+  kWgmma,
+  kBarrierWait,  // of one thread
 };
 
 // The primitive's name as kernels write it.
@@ -80,6 +82,7 @@ struct Thread {
   Block* block = nullptr;
   Fiber* fiber = nullptr;  // null: not started yet
   Collective waits_at = Collective::kNone;
+  const void* waits_on = nullptr;  // the barrier, for kBarrierWait
   bool exited = false;
   std::vector<AsyncCopy> copies;       // issued, oldest first
   std::vector<size_t> committed_ends;  // of each committed group, an index into `copies`

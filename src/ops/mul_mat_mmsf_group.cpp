@@ -31,7 +31,8 @@ BufferRef pack_bf16_tiles(const Tensor& x, LowerContext& ctx, Launches& launches
 
 // Rows of weights that do not start on multiples of 16 bytes, which a family cannot know of.
 Launches lower_misaligned(const Product& p, LowerContext& ctx) {
-  const Product tile{p.weights, p.x, p.addend, p.dst, p.params, {"mmf", {{"tile_m", 64}, {"tile_n", 32}, {"split", 4}}}};
+  const Product tile{p.weights, p.x,      p.addend,
+                     p.dst,     p.params, {"mmf", {{"tile_m", 64}, {"tile_n", 32}, {"split", 4}}}};
   return lower_tile(tile, ctx);
 }
 

@@ -1,0 +1,104 @@
+#include "platform/host_warp_groups.h"
+
+#include <bit>
+#include <cstring>
+
+#include "platform/host_runner.h"
+
+namespace cudabk {
+
+namespace {
+
+// What a SharedBarrier's 8 bytes hold.
+struct BarrierState {
+  uint16_t count, pending;  // arrivals of a phase, and those still missing
+  int32_t bytes : 31;       // expected and not come; below 0 where they came first
+  uint32_t parity : 1;      // of the current phase
+};
+static_assert(sizeof(BarrierState) == sizeof(SharedBarrier));
+
+// Applies `change`; a phase that is complete then ends, and threads that wait for it go on.
+template <class Change>
+void update(SharedBarrier* b, Change change) {
+  host::check_aligned<8>(b, "misaligned barrier");
+  auto state = std::bit_cast<BarrierState>(*b);
+  change(state);
+  const bool ends = state.pending == 0 && state.bytes == 0;
+  if (ends) {
+    state.pending = state.count;
+    state.parity ^= 1;
+  }
+  *b = std::bit_cast<SharedBarrier>(state);
+  if (ends) {
+    host::current->block->runner->wake(b);
+  }
+}
+
+void arrive(BarrierState& state) {
+  if (state.pending == 0) {
+    host::fail("more arrivals at a barrier than it counts");
+  }
+  --state.pending;
+}
+
+}  // namespace
+
+void barrier_init(SharedBarrier* b, int count) {
+  host::check_aligned<8>(b, "misaligned barrier");
+  const auto arrivals = static_cast<uint16_t>(count);
+  *b = std::bit_cast<SharedBarrier>(BarrierState{arrivals, arrivals, 0, 0});
+}
+void barrier_arrive(SharedBarrier* b) { update(b, arrive); }
+void barrier_expect(SharedBarrier* b, int bytes) {
+  update(b, [bytes](BarrierState& state) {
+    state.bytes += bytes;
+    arrive(state);
+  });
+}
+void barrier_wait(SharedBarrier* b, int parity) {
+  host::Thread& thread = *host::current;
+  while (std::bit_cast<BarrierState>(*b).parity == static_cast<uint32_t>(parity)) {
+    thread.block->runner->wait(thread, b);
+  }
+}
+void bulk_copy(void* shared, const void* global, int bytes, SharedBarrier* b) {
+  host::check_aligned<16>(shared, "misaligned destination of a bulk copy");
+  host::check_aligned<16>(global, "misaligned source of a bulk copy");
+  if (bytes <= 0 || bytes % 16 != 0) {
+    host::fail("a bulk copy of no multiple of 16 bytes");
+  }
+  std::memcpy(shared, global, static_cast<size_t>(bytes));
+  update(b, [bytes](BarrierState& state) { state.bytes -= bytes; });
+}
+void barrier_arrive_after_copies(SharedBarrier* b) {
+  host::commit_copies();
+  host::complete_copies(0);
+  barrier_arrive(b);
+}
+
+void host::multiply_group(float* d, int sums, const uint32_t (&a)[4], uint64_t b, float (*element)(uint16_t)) {
+  Exchange& exchange = open_exchange();
+  std::memcpy(exchange.in[current->lane], a, sizeof(a));
+  arrive_warp(Collective::kWgmma);
+  const auto field = [b](int shift) { return static_cast<size_t>(b >> shift & 0x3fff) << 4; };
+  const std::byte* columns = current->block->shared + field(0);
+  const size_t k_stride = field(16), n_stride = field(32);
+  const int g = current->lane / 4, t = current->lane % 4;
+  float rows[2][16];  // g and g + 8
+  for (int r = 0; r < 2; ++r) {
+    for (int k = 0; k < 16; ++k) {
+      const uint32_t word = exchange.in[4 * g + k % 8 / 2][2 * (k / 8) + r];
+      rows[r][k] = element(static_cast<uint16_t>(k % 2 == 0 ? word : word >> 16));
+    }
+  }
+  for (int i = 0; i < sums; ++i) {
+    const int column = 2 * t + i % 2;
+    for (int k = 0; k < 16; ++k) {
+      uint16_t bits;
+      std::memcpy(&bits, columns + i / 4 * n_stride + k / 8 * k_stride + column * 16 + k % 8 * 2, sizeof(bits));
+      d[i] += rows[i / 2 % 2][k] * element(bits);
+    }
+  }
+}
+
+}  // namespace cudabk

@@ -1,0 +1,171 @@
+// mmsf_group's kernels, launched on the emulated device: products of small integers, exact whatever the order of the
+// sums, with rings that go round several times.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <random>
+
+#include "device/device.h"
+#include "graph/half.h"
+#include "graph/dtype.h"
+#include "mmsf/group_args.h"
+
+namespace cudabk::test {
+namespace {
+
+constexpr uint64_t kGroupSeed = 20261202;
+constexpr int kCols = 32, kGroups = 1, kDepth = 64, kStages = 3;
+
+struct GroupCase {
+  DType type;
+  int32_t m, n, k;
+  int32_t weight_batch, batch;
+  int parts;
+  bool bulk;
+  int x_unit = 1;  // activations are multiples of it
+};
+
+std::string name_of(const testing::TestParamInfo<GroupCase>& info) {
+  const GroupCase& c = info.param;
+  return fmt::format("{}_m{}_n{}_k{}_batch{}_parts{}_unit{}{}", dtype_name(c.type), c.m, c.n, c.k, c.batch, c.parts,
+                     c.x_unit, c.bulk ? "_bulk" : "");
+}
+
+std::vector<int> integers(int64_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<int> values;
+  for (int64_t i = 0; i < count; ++i) {
+    values.push_back(static_cast<int>(random() % 9) - 4);
+  }
+  return values;
+}
+
+class MmsfGroup : public testing::TestWithParam<GroupCase> {
+ protected:
+  void SetUp() override {
+    DeviceOptions options;
+    options.thread_order = DeviceOptions::ThreadOrder::kShuffled;
+    options.shuffle_threads_seed = kGroupSeed;
+    device_ = open_device("host", options).value();
+    stream_ = device_->create_stream().value();
+    RecordProperty("seed", std::to_string(kGroupSeed));
+  }
+
+  template <class T>
+  Memory on_device(const std::vector<T>& values) {
+    Memory memory = device_->allocate(static_cast<int64_t>(values.size() * sizeof(T))).value();
+    EXPECT_TRUE(device_->upload(memory.ptr(), reinterpret_cast<const std::byte*>(values.data()), memory.bytes()).ok());
+    return memory;
+  }
+  template <class T>
+  static T* at(const Memory& memory) {
+    return reinterpret_cast<T*>(memory.ptr());
+  }
+  template <class Args>
+  void launch(std::string_view header, const std::string& entry, const Args& args, std::array<uint32_t, 3> grid,
+              int threads, int shared) {
+    const auto kernel = device_->kernel({std::string(header), entry, sizeof(args)});
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    KernelLaunch call{*kernel,
+                      {grid[0], grid[1], grid[2]},
+                      {static_cast<uint32_t>(threads), 1, 1},
+                      static_cast<uint32_t>(shared),
+                      false,
+                      std::vector<std::byte>(sizeof(args))};
+    std::memcpy(call.args.data(), &args, sizeof(args));
+    const Status ran = stream_->run(call);
+    ASSERT_TRUE(ran.ok()) << ran.error().message;
+  }
+  void pack(const GroupCase& c, const Memory& x, const Memory& tiles, const Memory& scale) {
+    PackTilesArgs a{};
+    a.x = at<const uint8_t>(x), a.tiles = at<uint8_t>(tiles), a.scale = at<float>(scale);
+    a.nb1 = int64_t{c.k} * 4, a.nb2 = a.nb1 * c.n, a.nb3 = a.nb2 * c.batch;
+    a.n = c.n, a.b2 = c.batch, a.batch = c.batch, a.k = c.k, a.parts = c.parts;
+    const auto n = static_cast<uint32_t>(c.n), units = static_cast<uint32_t>((c.k + kFragDepth - 1) / kFragDepth);
+    if (c.type == DType::f16) {
+      launch("frag/tile_columns.h", "pack_tiles<true, 1>", a, {n, static_cast<uint32_t>(c.parts), 1}, kPackTilesThreads,
+             64);
+    } else {
+      launch("mmsf/group_columns.h", "pack_bf16_tiles<true>", a, {(n + 7) / 8, units, 1}, kGroupPackThreads, 0);
+    }
+  }
+  std::vector<float> sums_of(const GroupCase& c, const std::vector<int>& w, const std::vector<int>& x);
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Stream> stream_;
+};
+
+// The sums of all parts.
+std::vector<float> MmsfGroup::sums_of(const GroupCase& c, const std::vector<int>& w, const std::vector<int>& x) {
+  std::vector<uint16_t> halves;
+  for (const int v : w) {
+    const auto f = static_cast<float>(v);
+    halves.push_back(c.type == DType::f16 ? f32_to_f16(f) : f32_to_bf16(f));
+  }
+  std::vector<float> floats;
+  for (const int v : x) {
+    floats.push_back(static_cast<float>(v * c.x_unit));
+  }
+  const int64_t total = int64_t{c.m} * c.n * c.batch, units = (c.k + kFragDepth - 1) / kFragDepth;
+  const Memory weights = on_device(halves), columns = on_device(floats);
+  // Columns that are never packed are never used, whatever they hold.
+  const int64_t elements = int64_t{c.batch} * ((c.n + 7) / 8 * 8) * units * kFragDepth;
+  const Memory tiles = on_device(std::vector<uint16_t>(static_cast<size_t>(elements), 0xffff));
+  const Memory scale = device_->allocate(int64_t{c.batch} * c.parts * c.n * 4).value(),
+               sums = device_->allocate(total * c.parts * 4).value();
+  pack(c, columns, tiles, scale);
+  GroupArgs a{};
+  a.weights = at<const uint8_t>(weights), a.x = at<const uint8_t>(tiles);
+  a.x_scale = at<const float>(scale), a.dst = at<float>(sums);
+  a.batch = {c.batch, c.batch, c.batch / c.weight_batch, 1};
+  a.row_stride = int64_t{c.k} * 2, a.stride2 = a.row_stride * c.m;
+  a.m = c.m, a.n = c.n, a.k = c.k, a.parts = c.parts;
+  const auto blocks = [](int64_t count, int of) { return static_cast<uint32_t>((count + of - 1) / of); };
+  launch("mmsf/group.h",
+         fmt::format("mmsf_group<DType::{}, {}, {}, {}, {}, 1, {}, {}>", dtype_name(c.type), kCols, kGroups, kDepth,
+                     kStages, c.bulk, c.k % kDepth == 0),
+         a, {blocks(c.m, kGroups * 64), blocks(c.n, kCols), static_cast<uint32_t>(c.parts)}, group_threads(kGroups),
+         group_shared_bytes(kCols, kGroups, kDepth, kStages));
+  EXPECT_TRUE(stream_->synchronize().ok());
+  std::vector<float> parts(static_cast<size_t>(total * c.parts));
+  EXPECT_TRUE(device_->download(parts.data(), sums.ptr(), sums.bytes()).ok());
+  for (size_t i = static_cast<size_t>(total); i < parts.size(); ++i) {
+    parts[i % static_cast<size_t>(total)] += parts[i];
+  }
+  parts.resize(static_cast<size_t>(total));
+  return parts;
+}
+
+TEST_P(MmsfGroup, ProductsAreExact) {
+  const GroupCase& c = GetParam();
+  const std::vector<int> w = integers(int64_t{c.m} * c.k * c.weight_batch, kGroupSeed);
+  const std::vector<int> x = integers(int64_t{c.n} * c.k * c.batch, kGroupSeed + 1);
+  const std::vector<float> sums = sums_of(c, w, x);
+  for (int64_t i = 0; i < static_cast<int64_t>(sums.size()); ++i) {
+    const int64_t row = i % c.m, col = i / c.m, slice = col / c.n / (c.batch / c.weight_batch);
+    int64_t expected = 0;
+    for (int e = 0; e < c.k; ++e) {
+      expected += w[static_cast<size_t>((slice * c.m + row) * c.k + e)] * x[static_cast<size_t>(col * c.k + e)];
+    }
+    ASSERT_EQ(sums[static_cast<size_t>(i)], static_cast<float>(expected * c.x_unit))
+        << "row " << row << ", column " << col;
+  }
+}
+
+// Whole stages and ragged ones; rows, columns and parts that are no whole blocks; a part without elements; batches;
+// activations that are too large for f16.
+INSTANTIATE_TEST_SUITE_P(Cases, MmsfGroup,
+                         testing::Values(GroupCase{DType::bf16, 64, 32, 1024, 1, 1, 1, false},
+                                         GroupCase{DType::bf16, 75, 17, 1096, 1, 1, 2, false},
+                                         GroupCase{DType::bf16, 75, 17, 1096, 1, 1, 2, true},
+                                         GroupCase{DType::f16, 129, 9, 520, 1, 1, 4, false},
+                                         GroupCase{DType::f16, 40, 33, 832, 1, 2, 2, true, 32768},
+                                         GroupCase{DType::f16, 64, 25, 512, 2, 4, 1, false},
+                                         GroupCase{DType::bf16, 5, 16, 40, 1, 1, 1, true},
+                                         GroupCase{DType::f16, 5, 16, 24, 1, 1, 1, false}),
+                         name_of);
+
+}  // namespace
+}  // namespace cudabk::test
