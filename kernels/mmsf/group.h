@@ -82,6 +82,9 @@ struct GroupProduct {
   }
   static void produce(const Walk& w) {
     const int thread = thread_x() - Groups * 128;
+    if (Bulk && thread >= kRows) {
+      return;  // nothing to copy, so no stage would wait for it
+    }
     for (int fill = 0; fill < Stages && fill < w.stages; ++fill) {
       fill_stage(w, fill, fill, thread);
     }
