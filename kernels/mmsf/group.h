@@ -1,6 +1,7 @@
 // 16-bit float weights times tiles of columns, by warp groups: rows of weights and columns come through one ring in
 // shared memory. A block computes Groups * 64 rows x Cols columns of a part of k and keeps the sums in registers; the
-// blocks of `Cluster` parts are a cluster and add theirs through shared memory.
+// blocks of `Cluster` parts are a cluster and add theirs through shared memory. Share: blocks along x that are a
+// cluster and copy every column once for all of them.
 #pragma once
 
 #include "formats/dtypes.h"
@@ -15,9 +16,10 @@ static_assert(has_warp_groups(), "not applicable: needs the warp groups of sm_90
 // Shared memory: stages of [columns][rows of all groups], the barriers, then the columns' scales. Producer warps fill
 // stages, warp groups (consumers) empty them. Depth: elements of k of a stage. Bulk: a row's piece is one bulk copy,
 // else its 16 bytes are asynchronous copies of the producers. Whole: every stage is full.
-template <DType W, int Cols, int Groups, int Depth, int Stages, int Cluster, bool Bulk, bool Whole>
+template <DType W, int Cols, int Groups, int Depth, int Stages, int Cluster, int Share, int Copies, bool Whole>
 struct GroupProduct {
   static constexpr int kRows = Groups * 64, kPitch = group_pitch(Depth), kUnits = 4 * kTileColumnsBytes;
+  static constexpr bool Bulk = Copies % 2 == 1, kRotate = Copies / 2 % 2 == 1, kHint = Copies / 4 % 2 == 1;
   static constexpr int kTileBytes = Depth * 16, kColumnsBytes = Cols / 8 * kTileBytes;
   static constexpr int kStageBytes = kColumnsBytes + kRows * kPitch;
   static constexpr int kProducers = kGroupProducers * kWarpSize;
@@ -30,12 +32,16 @@ struct GroupProduct {
     int row0, last_row, tile0, last_tile;
     const float* scales;  // of this part, of the block's columns
     int columns;          // that exist
+    int first;            // stage
   };
   static uint8_t* stage_memory(int stage) { return shared_memory<uint8_t>() + stage * kStageBytes; }
   static SharedBarrier* full(int stage) { return reinterpret_cast<SharedBarrier*>(stage_memory(Stages)) + stage; }
   static SharedBarrier* empty(int stage) { return full(Stages + stage); }
   static float* column_scales() { return reinterpret_cast<float*>(full(2 * Stages)); }
-  static int left_of(const Walk& w, int fill) { return w.elements - fill * Depth; }
+  static int place_of(const Walk& w, int fill) {
+    return fill + w.first < w.stages ? fill + w.first : fill + w.first - w.stages;
+  }
+  static int left_of(const Walk& w, int fill) { return w.elements - place_of(w, fill) * Depth; }
 
   // ---- the producer warps ----
 
@@ -45,7 +51,7 @@ struct GroupProduct {
   }
   static void copy_rows(const Walk& w, int fill, int stage, int thread) {
     uint8_t* to = stage_memory(stage) + kColumnsBytes;
-    const int64_t k_bytes = static_cast<int64_t>(fill) * Depth * 2;
+    const int64_t k_bytes = static_cast<int64_t>(place_of(w, fill)) * Depth * 2;
     const int left = left_of(w, fill);
     if constexpr (Bulk) {
       for (int row = thread; row < kRows; row += kProducers) {
@@ -57,7 +63,11 @@ struct GroupProduct {
 #pragma unroll 4
       for (int i = 0; i < kRows / kTogether; ++i) {
         const int row = i * kTogether + thread / kPieces;
-        async_copy_16(to + row * kPitch + at, row_of(w, row) + k_bytes + at, Whole || at < left * 2);
+        if constexpr (kHint) {
+          async_copy_16_256(to + row * kPitch + at, row_of(w, row) + k_bytes + at, Whole || at < left * 2);
+        } else {
+          async_copy_16(to + row * kPitch + at, row_of(w, row) + k_bytes + at, Whole || at < left * 2);
+        }
       }
       barrier_arrive_after_copies(full(stage));
     }
@@ -68,10 +78,16 @@ struct GroupProduct {
     barrier_expect(full(stage), kColumnsBytes + (Bulk ? kRows * row_bytes : 0));
   }
   static void copy_columns(const Walk& w, int fill, int stage) {
-    for (int c = lane(); c < Cols / 8; c += kWarpSize) {
+    for (int i = lane(); i < Cols / 8 / Share; i += kWarpSize) {
+      const int c = block_x() % Share * (Cols / 8 / Share) + i;
       const int tile = w.tile0 + c < w.last_tile ? w.tile0 + c : w.last_tile;
-      bulk_copy(stage_memory(stage) + c * kTileBytes,
-                w.x + tile * w.tile_stride + static_cast<int64_t>(fill) * kTileBytes, kTileBytes, full(stage));
+      const uint8_t* from = w.x + tile * w.tile_stride + static_cast<int64_t>(place_of(w, fill)) * kTileBytes;
+      uint8_t* to = stage_memory(stage) + c * kTileBytes;
+      if constexpr (Share == 1) {
+        bulk_copy(to, from, kTileBytes, full(stage));
+      } else {
+        bulk_copy_cluster(to, from, kTileBytes, full(stage), (1 << Share) - 1);
+      }
     }
   }
   static void fill_stage(const Walk& w, int fill, int stage, int thread) {
@@ -147,6 +163,15 @@ struct GroupProduct {
     wgmma_commit();
     wgmma_wait<1>();
   }
+  static void release_stage(int stage) {
+    if (lane() < Share) {
+      if constexpr (Share == 1) {
+        barrier_arrive(empty(stage));
+      } else {
+        barrier_arrive_cluster(empty(stage), lane());
+      }
+    }
+  }
   static void consume(const Walk& w, float (&sum)[Cols / 2]) {
     uint32_t a[2][kSteps][4];
     const int own = (warp() * 16 + lane() % 16) * kPitch + lane() / 16 * 16;
@@ -157,8 +182,8 @@ struct GroupProduct {
       const int left = left_of(w, fill);
       barrier_wait(full(stage), parity);
       multiply_batch<0>(sum, a, rows, columns, left);
-      if (fill > 0 && lane() == 0) {  // products of the stage before have ended
-        barrier_arrive(empty(stage == 0 ? Stages - 1 : stage - 1));
+      if (fill > 0) {  // products of the stage before have ended
+        release_stage(stage == 0 ? Stages - 1 : stage - 1);
       }
       multiply_batch<1>(sum, a, rows, columns, left);
       if constexpr (kBatches > 2) {
@@ -238,16 +263,25 @@ struct GroupProduct {
             col0 / 8,
             tiles - 1,
             W == DType::f16 ? a.x_scale + (static_cast<int64_t>(batch) * a.parts + part) * a.n + col0 : nullptr,
-            a.n - col0};
+            a.n - col0,
+            kRotate ? static_cast<int>(block_x() / Share * ((elements + Depth - 1) / Depth) / (grid_x() / Share)) : 0};
+  }
+  // All blocks that copy into each other's memory.
+  static void sync_blocks() {
+    if constexpr (Share > 1) {
+      cluster_sync();
+    } else {
+      block_sync();
+    }
   }
   static void run(const GroupArgs& args, int batch, int part) {
     const Walk w = walk(args, batch, part);
     if (thread_x() < 2 * Stages) {
       const bool fills = thread_x() < Stages;
-      barrier_init(full(thread_x()), fills ? 1 + (Bulk ? 0 : kProducers) : Groups * 4);
+      barrier_init(full(thread_x()), fills ? 1 + (Bulk ? 0 : kProducers) : Groups * 4 * Share);
       barrier_init_done();
     }
-    block_sync();
+    sync_blocks();
     allow_next_kernel();
     float sum[Cols / 2] = {};
     if (warp() >= Groups * 4) {
@@ -260,16 +294,16 @@ struct GroupProduct {
       scale_sums(sum);
     }
     store_added(sum, args, batch, part);
-    block_sync();  // the next batch entry uses the barriers again
+    sync_blocks();  // the next batch entry uses the barriers again
   }
 };
 
-// grid: x = ceil(m / (Groups * 64)), y = ceil(n / Cols), z = batch * parts (looped), a multiple of parts.
-template <DType W, int Cols, int Groups, int Depth, int Stages, int Cluster, bool Bulk, bool Whole>
-KERNEL_CLUSTER(mmsf_group, Cluster, group_threads(Groups))
+// grid: x = ceil(m / (Groups * 64)), a multiple of Share; y = ceil(n / Cols), z = batch * parts (looped), a multiple of parts.
+template <DType W, int Cols, int Groups, int Depth, int Stages, int Cluster, int Share, int Copies, bool Whole>
+KERNEL_CLUSTER_XZ(mmsf_group, Share, Cluster, group_threads(Groups))
 (GroupArgs a) {
   for (int z = block_z(); z < a.batch.batch * a.parts; z += grid_z()) {
-    GroupProduct<W, Cols, Groups, Depth, Stages, Cluster, Bulk, Whole>::run(a, z / a.parts, z % a.parts);
+    GroupProduct<W, Cols, Groups, Depth, Stages, Cluster, Share, Copies, Whole>::run(a, z / a.parts, z % a.parts);
   }
 }
 

@@ -1,11 +1,15 @@
 // Clusters: blocks that run at the same time and read each other's shared memory (sm_90).
 #pragma once
 
-#include "platform/device_memory.h"
+#include "platform/device_bulk.h"
 
 // KERNEL for grids whose blocks are clusters of `ClusterZ` along z; the grid's z is a multiple of it.
 #define KERNEL_CLUSTER(name, ClusterZ, Threads) \
   __global__ void __cluster_dims__(1, 1, ClusterZ) __launch_bounds__(Threads) name
+
+// The same with `ClusterX` blocks along x, too.
+#define KERNEL_CLUSTER_XZ(name, ClusterX, ClusterZ, Threads) \
+  __global__ void __cluster_dims__(ClusterX, 1, ClusterZ) __launch_bounds__(Threads) name
 
 namespace cudabk {
 
@@ -33,6 +37,25 @@ __forceinline__ float load_cluster(const float* own, int block) {
       : "r"(shared_address(own)), "r"(block)
       : "memory");
   return v;
+}
+// barrier_arrive at the barrier of the block of this number in the cluster, where `own` is in this block.
+__forceinline__ void barrier_arrive_cluster(SharedBarrier* own, int block) {
+  asm volatile(
+      "{\n"
+      ".reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n"
+      "}" ::"r"(shared_address(own)),
+      "r"(block)
+      : "memory");
+}
+// bulk_copy into the blocks of the cluster whose bits are set in `blocks`, each at the same place and barrier.
+__forceinline__ void bulk_copy_cluster(void* shared, const void* global, int bytes, SharedBarrier* b, int blocks) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;" ::
+          "r"(shared_address(shared)),
+      "l"(global), "r"(bytes), "r"(shared_address(b)), "h"(static_cast<uint16_t>(blocks))
+      : "memory");
 }
 #endif
 

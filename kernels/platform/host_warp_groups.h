@@ -8,7 +8,8 @@
 #include "platform/host_numbers.h"
 #include "platform/host_state.h"
 
-#define KERNEL_CLUSTER(name, cluster, threads) inline void name
+#define KERNEL_CLUSTER(name, cluster_z, threads) inline void name
+#define KERNEL_CLUSTER_XZ(name, cluster_x, cluster_z, threads) inline void name
 
 namespace cudabk {
 
@@ -22,6 +23,7 @@ void barrier_arrive(SharedBarrier* b);
 void barrier_expect(SharedBarrier* b, int bytes);
 void barrier_wait(SharedBarrier* b, int parity);
 void bulk_copy(void* shared, const void* global, int bytes, SharedBarrier* b);
+inline void async_copy_16_256(void* shared, const void* global, bool valid) { async_copy_16(shared, global, valid); }
 void barrier_arrive_after_copies(SharedBarrier* b);
 
 // ---- products ----
@@ -62,6 +64,18 @@ inline float load_cluster(const float* own, int block) {
     host::fail("a cluster of more than one block");
   }
   return *own;
+}
+inline void barrier_arrive_cluster(SharedBarrier* own, int block) {
+  if (block != 0) {
+    host::fail("a cluster of more than one block");
+  }
+  barrier_arrive(own);
+}
+inline void bulk_copy_cluster(void* shared, const void* global, int bytes, SharedBarrier* b, int blocks) {
+  if (blocks != 1) {
+    host::fail("a cluster of more than one block");
+  }
+  bulk_copy(shared, global, bytes, b);
 }
 
 }  // namespace cudabk

@@ -46,13 +46,13 @@ Launches lower_mmsf_group(const Product& p, LowerContext& ctx) {
   Launches launches, after;
   const Config& c = p.choice.config;
   const int cols = c.at("cols"), groups = c.at("groups"), depth = c.at("depth"), parts = c.at("split"),
-            cluster = c.at("cluster"), rows = groups * 64;
+            cluster = c.at("cluster"), share = c.at("share"), rows = groups * 64;
   const int stages = group_stages(cols, groups, depth, static_cast<int>(ctx.device().max_shared_bytes));
-  const Dim3 grid{static_cast<uint32_t>((p.m() + rows - 1) / rows), static_cast<uint32_t>((p.n() + cols - 1) / cols),
+  const Dim3 grid{static_cast<uint32_t>((p.m() + rows * share - 1) / (rows * share) * share), static_cast<uint32_t>((p.n() + cols - 1) / cols),
                   grid_extent(std::min(p.batch(), kMaxGridYZ / parts) * parts)};
   KernelCall<GroupArgs> call(
-      {"mmsf/group.h", fmt::format("mmsf_group<{}, {}, {}, {}, {}, {}, {}, {}>", type_text(w.type), cols, groups, depth,
-                                   stages, cluster, c.at("bulk") != 0, p.k() % depth == 0)},
+      {"mmsf/group.h", fmt::format("mmsf_group<{}, {}, {}, {}, {}, {}, {}, {}, {}>", type_text(w.type), cols, groups, depth,
+                                   stages, cluster, share, c.at("bulk"), p.k() % depth == 0)},
       grid, {static_cast<uint32_t>(group_threads(groups))},
       static_cast<uint32_t>(group_shared_bytes(cols, groups, depth, stages)));
   set_weights(call, p, ctx);
