@@ -20,6 +20,7 @@ template <DType W, int Cols, int Groups, int Depth, int Stages, int Cluster, int
 struct GroupProduct {
   static constexpr int kRows = Groups * 64, kPitch = group_pitch(Depth), kUnits = 4 * kTileColumnsBytes;
   static constexpr bool Bulk = Copies % 2 == 1, kRotate = Copies / 2 % 2 == 1, kHint = Copies / 4 % 2 == 1;
+  static constexpr int kAhead = Copies < 8 || Copies / 8 > Stages ? Stages : Copies / 8;
   static constexpr int kTileBytes = Depth * 16, kColumnsBytes = Cols / 8 * kTileBytes;
   static constexpr int kStageBytes = kColumnsBytes + kRows * kPitch;
   static constexpr int kProducers = kGroupProducers * kWarpSize;
@@ -101,22 +102,25 @@ struct GroupProduct {
     if (Bulk && thread >= kRows) {
       return;  // nothing to copy, so no stage would wait for it
     }
-    for (int fill = 0; fill < Stages && fill < w.stages; ++fill) {
+    int fill = 0;
+    for (; fill < kAhead && fill < w.stages; ++fill) {
       fill_stage(w, fill, fill, thread);
     }
+    wait_for_previous_kernel();  // weights are constant: their copies may overlap the kernel before this one
     const bool columns = thread < kWarpSize;  // the first warp copies them
     if (columns) {
       warp_sync();
-      wait_for_previous_kernel();  // weights are constant: their copies may overlap the kernel before this one
-      for (int fill = 0; fill < Stages && fill < w.stages; ++fill) {
-        copy_columns(w, fill, fill);
+      for (int i = 0; i < fill; ++i) {
+        copy_columns(w, i, i);
       }
       for (int c = lane(); W == DType::f16 && c < Cols; c += kWarpSize) {
         column_scales()[c] = c < w.columns ? load_fresh(w.scales + c) : 0.0f;
       }
     }
-    for (int fill = Stages, stage = 0, parity = 0; fill < w.stages; ++fill) {
-      barrier_wait(empty(stage), parity);
+    for (int stage = fill % Stages, parity = fill < Stages ? 1 : 0; fill < w.stages; ++fill) {
+      if (fill >= Stages) {
+        barrier_wait(empty(stage), parity);
+      }
       fill_stage(w, fill, stage, thread);
       if (columns) {
         warp_sync();
@@ -269,7 +273,7 @@ struct GroupProduct {
   // All blocks that copy into each other's memory.
   static void sync_blocks() {
     if constexpr (Share > 1) {
-      cluster_sync();
+      cluster_sync_unordered();
     } else {
       block_sync();
     }

@@ -44,7 +44,7 @@ __forceinline__ void barrier_arrive_cluster(SharedBarrier* own, int block) {
       "{\n"
       ".reg .b32 there;\n"
       "mapa.shared::cluster.u32 there, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
       "}" ::"r"(shared_address(own)),
       "r"(block)
       : "memory");

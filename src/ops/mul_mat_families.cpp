@@ -298,7 +298,7 @@ const std::vector<ConfigParam> kFragTileParams = {
 // Depth: elements of k of a stage. Bulk: 1 copies a row's piece at once, 0 its 16 bytes by threads.
 const std::vector<ConfigParam> kMmsfGroupParams = {{"cols", {16, 32, 64, 128}, 64}, {"groups", {1, 2, 4}, 2},
                                                    {"depth", {64, 128, 256}, 128},  {"split", {1, 2, 4, 8}, 4},
-                                                   {"cluster", {1, 2, 4}, 1},       {"share", {1, 2, 4}, 1}, {"bulk", {0, 1, 2, 3, 4, 6}, 0}};
+                                                   {"cluster", {1, 2, 4}, 1},       {"share", {1, 2, 4}, 1}, {"bulk", {0, 1, 2, 3, 4, 6, 8, 16, 24, 32}, 0}};
 // 0: the library's own choice; else the number of a suggestion of cuBLASLt.
 const std::vector<ConfigParam> kBlasParams = {{"algo", {0, 2, 4, 5, 7}, 0}};
 // Fallbacks that need no spilling on any architecture.

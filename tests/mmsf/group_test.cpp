@@ -125,7 +125,7 @@ std::vector<float> MmsfGroup::sums_of(const GroupCase& c, const std::vector<int>
   const auto blocks = [](int64_t count, int of) { return static_cast<uint32_t>((count + of - 1) / of); };
   launch("mmsf/group.h",
          fmt::format("mmsf_group<DType::{}, {}, {}, {}, {}, 1, 1, {}, {}>", dtype_name(c.type), kCols, kGroups, kDepth,
-                     kStages, c.bulk ? 1 : 2, c.k % kDepth == 0),
+                     kStages, c.bulk ? 1 : c.parts > 1 ? 18 : 2, c.k % kDepth == 0),
          a, {blocks(c.m, kGroups * 64), blocks(c.n, kCols), static_cast<uint32_t>(c.parts)}, group_threads(kGroups),
          group_shared_bytes(kCols, kGroups, kDepth, kStages));
   EXPECT_TRUE(stream_->synchronize().ok());
