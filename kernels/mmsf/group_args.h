@@ -1,4 +1,4 @@
-// Products of 16-bit float weights with many columns, by warp groups (sm_90a).
+// Products of 16-bit float weights with up to 64 columns, by warp groups (sm_90a).
 #pragma once
 
 #include "frag/tile_args.h"
@@ -10,7 +10,7 @@ struct GroupArgs {
   const uint8_t* weights;  // [k, m, A2, A3] f16 or bf16, rows dense, on multiples of 16 bytes; byte strides below
   const uint8_t* x;        // PackTilesArgs::tiles
   const float* x_scale;    // f16: [batch][parts][n], what results of a column are multiplied with; bf16: null
-  float* dst;              // [m, n, batch] dense; as often as there are sums of clusters
+  float* dst;              // [m, n, batch] dense; as often as there are parts
   EpilogueArgs epilogue;   // applied when there is one
   BatchArgs batch;
   int64_t row_stride, stride2, stride3;
@@ -18,6 +18,10 @@ struct GroupArgs {
   int32_t parts;    // of k, in whole units
 };
 
+constexpr int kGroupMaxCols = 64;
+// Stages of weights that are asked for before the activations have been converted: more are in the way of the kernel
+// that converts them.
+constexpr int kGroupAhead = 2;
 constexpr int kGroupProducers = 4;      // warps of a block that fill the ring
 constexpr int kGroupPackThreads = 256;  // of a block that packs bf16: 8 columns x 32 pieces
 

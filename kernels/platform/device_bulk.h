@@ -41,11 +41,6 @@ __forceinline__ void bulk_copy(void* shared, const void* global, int bytes, Shar
                "l"(global), "r"(bytes), "r"(shared_address(b))
                : "memory");
 }
-__forceinline__ void async_copy_16_256(void* shared, const void* global, bool valid) {
-  asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global),
-               "r"(valid ? 16 : 0)
-               : "memory");
-}
 // Arrives when all of this thread's async copies (device_async.h) so far have come; one of the barrier's `count`.
 __forceinline__ void barrier_arrive_after_copies(SharedBarrier* b) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(b)) : "memory");

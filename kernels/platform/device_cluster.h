@@ -7,9 +7,9 @@
 #define KERNEL_CLUSTER(name, ClusterZ, Threads) \
   __global__ void __cluster_dims__(1, 1, ClusterZ) __launch_bounds__(Threads) name
 
-// The same with `ClusterX` blocks along x, too.
-#define KERNEL_CLUSTER_XZ(name, ClusterX, ClusterZ, Threads) \
-  __global__ void __cluster_dims__(ClusterX, 1, ClusterZ) __launch_bounds__(Threads) name
+// The same along x.
+#define KERNEL_CLUSTER_X(name, ClusterX, Threads) \
+  __global__ void __cluster_dims__(ClusterX, 1, 1) __launch_bounds__(Threads) name
 
 namespace cudabk {
 
@@ -52,8 +52,8 @@ __forceinline__ void barrier_arrive_cluster(SharedBarrier* own, int block) {
 // bulk_copy into the blocks of the cluster whose bits are set in `blocks`, each at the same place and barrier.
 __forceinline__ void bulk_copy_cluster(void* shared, const void* global, int bytes, SharedBarrier* b, int blocks) {
   asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;" ::
-          "r"(shared_address(shared)),
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], "
+      "%4;" ::"r"(shared_address(shared)),
       "l"(global), "r"(bytes), "r"(shared_address(b)), "h"(static_cast<uint16_t>(blocks))
       : "memory");
 }

@@ -8,8 +8,7 @@
 #include "platform/host_numbers.h"
 #include "platform/host_state.h"
 
-#define KERNEL_CLUSTER(name, cluster_z, threads) inline void name
-#define KERNEL_CLUSTER_XZ(name, cluster_x, cluster_z, threads) inline void name
+#define KERNEL_CLUSTER_X(name, cluster, threads) inline void name
 
 namespace cudabk {
 
@@ -23,7 +22,6 @@ void barrier_arrive(SharedBarrier* b);
 void barrier_expect(SharedBarrier* b, int bytes);
 void barrier_wait(SharedBarrier* b, int parity);
 void bulk_copy(void* shared, const void* global, int bytes, SharedBarrier* b);
-inline void async_copy_16_256(void* shared, const void* global, bool valid) { async_copy_16(shared, global, valid); }
 void barrier_arrive_after_copies(SharedBarrier* b);
 
 // ---- products ----
@@ -57,14 +55,7 @@ inline void wgmma_bf16(float (&d)[N], const uint32_t (&a)[4], uint64_t b) {
 
 // ---- clusters ----
 
-inline void cluster_sync() { block_sync(); }
 inline void cluster_sync_unordered() { block_sync(); }
-inline float load_cluster(const float* own, int block) {
-  if (block != 0) {
-    host::fail("a cluster of more than one block");
-  }
-  return *own;
-}
 inline void barrier_arrive_cluster(SharedBarrier* own, int block) {
   if (block != 0) {
     host::fail("a cluster of more than one block");

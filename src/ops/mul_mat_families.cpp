@@ -214,16 +214,6 @@ Support warp_groups(const DeviceInfo& d) {
              : Support::no(fmt::format("needs warp-group products of an sm_90a GPU, the device is {}{}",
                                        d.emulated ? "an emulated " : "", d.arch));
 }
-// Blocks of `cols` columns; c: cols, split, cluster.
-Support column_blocks(const Problem& p, const Config& c) {
-  if (p.dim("n") <= c.at("cols") / 4 || p.dim("n") > c.at("cols") * 16) {
-    return Support::no(fmt::format("blocks of {} columns are for {} to {}, the problem has {}", c.at("cols"),
-                                   c.at("cols") / 4 + 1, c.at("cols") * 16, p.dim("n")));
-  }
-  return c.at("cluster") <= c.at("split") ? Support{}
-                                          : Support::no("a cluster shares parts of k, there are not as many");
-}
-
 Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (const Support s = frag_layout(p); !s) {
     return s;
@@ -231,11 +221,15 @@ Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d
   if (const Support s = warp_groups(d); !s) {
     return s;
   }
-  if (const Support s = column_blocks(p, c); !s) {
-    return s;
+  if (p.dim("n") <= c.at("cols") / 4 || p.dim("n") > c.at("cols") * 16) {
+    return Support::no(fmt::format("blocks of {} columns are for {} to {}, the problem has {}", c.at("cols"),
+                                   c.at("cols") / 4 + 1, c.at("cols") * 16, p.dim("n")));
   }
   if (c.at("groups") == 4 && c.at("cols") > 32) {
     return Support::no("16 warps leave no registers for the sums of more than 32 columns");
+  }
+  if (c.at("cluster") > c.at("split")) {
+    return Support::no("a cluster shares parts of k, there is only one");
   }
   if (frag_tile_stages(weight_type(p), c.at("cols"), c.at("groups"), d.max_shared_bytes) == 0) {
     return Support::no(fmt::format("two stages do not fit into {} bytes of shared memory", d.max_shared_bytes));
@@ -244,7 +238,7 @@ Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d
 }
 
 Support mmsf_group_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
-  if (const Support s = streamed_floats(p, kMaxGridYZ, d); !s) {
+  if (const Support s = streamed_floats(p, kGroupMaxCols, d); !s) {
     return s;
   }
   if (const Support s = warp_groups(d); !s) {
@@ -256,14 +250,9 @@ Support mmsf_group_can_run(const Problem& p, const Config& c, const DeviceInfo& 
   if (p.dim("w_dense") == 0 || p.dim("k") % 8 != 0) {
     return Support::no("rows of the weights do not follow each other on multiples of 16 bytes");
   }
-  if (const Support s = column_blocks(p, c); !s) {
-    return s;
-  }
-  if (c.at("share") > 1 && (c.at("cluster") > 1 || c.at("cols") / 8 < c.at("share"))) {
-    return Support::no("a cluster shares columns or parts of k, and every block copies some");
-  }
-  if (c.at("groups") == 4 && c.at("cols") > 64) {
-    return Support::no("20 warps leave no registers for the sums of more than 64 columns");
+  if (p.dim("n") > c.at("cols") || p.dim("n") <= c.at("cols") / 4) {
+    return Support::no(fmt::format("blocks of {} columns are for {} to {}, the problem has {}", c.at("cols"),
+                                   c.at("cols") / 4 + 1, c.at("cols"), p.dim("n")));
   }
   if (group_stages(c.at("cols"), c.at("groups"), c.at("depth"), static_cast<int>(d.max_shared_bytes)) == 0) {
     return Support::no(fmt::format("two stages do not fit into {} bytes of shared memory", d.max_shared_bytes));
@@ -295,10 +284,12 @@ const std::vector<ConfigParam> kFragWideParams = {
 const std::vector<ConfigParam> kFragDirectParams = {{"warps", {4, 6}, 4}};
 const std::vector<ConfigParam> kFragTileParams = {
     {"cols", {32, 64, 128}, 64}, {"groups", {2, 4}, 2}, {"split", {1, 2, 4, 8}, 4}, {"cluster", {1, 2}, 1}};
-// Depth: elements of k of a stage. Bulk: 1 copies a row's piece at once, 0 its 16 bytes by threads.
-const std::vector<ConfigParam> kMmsfGroupParams = {{"cols", {16, 32, 64, 128}, 64}, {"groups", {1, 2, 4}, 2},
-                                                   {"depth", {64, 128, 256}, 128},  {"split", {1, 2, 4, 8}, 4},
-                                                   {"cluster", {1, 2, 4}, 1},       {"share", {1, 2, 4}, 1}, {"bulk", {0, 1, 2, 3, 4, 6, 8, 16, 24, 32}, 0}};
+// Depth: elements of k of a stage. Share: blocks that copy columns for each other.
+const std::vector<ConfigParam> kMmsfGroupParams = {{"cols", {16, 32, 64}, 64},
+                                                   {"groups", {1, 2}, 2},
+                                                   {"depth", {128, 256}, 128},
+                                                   {"split", {1, 2, 4, 8}, 4},
+                                                   {"share", {1, 2}, 1}};
 // 0: the library's own choice; else the number of a suggestion of cuBLASLt.
 const std::vector<ConfigParam> kBlasParams = {{"algo", {0, 2, 4, 5, 7}, 0}};
 // Fallbacks that need no spilling on any architecture.

@@ -1,4 +1,4 @@
-// mmsf_group: 16-bit float weights times many columns, by warp groups (sm_90a).
+// mmsf_group: 16-bit float weights times up to 64 columns, by warp groups (sm_90a).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,15 +46,14 @@ Launches lower_mmsf_group(const Product& p, LowerContext& ctx) {
   Launches launches, after;
   const Config& c = p.choice.config;
   const int cols = c.at("cols"), groups = c.at("groups"), depth = c.at("depth"), parts = c.at("split"),
-            cluster = c.at("cluster"), share = c.at("share"), rows = groups * 64;
+            share = c.at("share"), rows = groups * 64 * share;  // of a cluster
   const int stages = group_stages(cols, groups, depth, static_cast<int>(ctx.device().max_shared_bytes));
-  const Dim3 grid{static_cast<uint32_t>((p.m() + rows * share - 1) / (rows * share) * share), static_cast<uint32_t>((p.n() + cols - 1) / cols),
+  const Dim3 grid{static_cast<uint32_t>((p.m() + rows - 1) / rows * share), 1,
                   grid_extent(std::min(p.batch(), kMaxGridYZ / parts) * parts)};
-  KernelCall<GroupArgs> call(
-      {"mmsf/group.h", fmt::format("mmsf_group<{}, {}, {}, {}, {}, {}, {}, {}, {}>", type_text(w.type), cols, groups, depth,
-                                   stages, cluster, share, c.at("bulk"), p.k() % depth == 0)},
-      grid, {static_cast<uint32_t>(group_threads(groups))},
-      static_cast<uint32_t>(group_shared_bytes(cols, groups, depth, stages)));
+  KernelCall<GroupArgs> call({"mmsf/group.h", fmt::format("mmsf_group<{}, {}, {}, {}, {}, {}, {}>", type_text(w.type),
+                                                          cols, groups, depth, stages, share, p.k() % depth == 0)},
+                             grid, {static_cast<uint32_t>(group_threads(groups))},
+                             static_cast<uint32_t>(group_shared_bytes(cols, groups, depth, stages)));
   set_weights(call, p, ctx);
   if (w.type == DType::f16) {
     const PackedTiles x = pack_tiles(p.x, parts, ctx, launches);
@@ -64,11 +63,11 @@ Launches lower_mmsf_group(const Product& p, LowerContext& ctx) {
     call.bind(call.args.x, pack_bf16_tiles(p.x, ctx, launches));
   }
   call.args.parts = parts;
-  if (parts == cluster) {
+  if (parts == 1) {
     call.bind(call.args.dst, ctx.data(p.dst));
     set_epilogue(call, p, ctx);
   } else {
-    call.bind(call.args.dst, add_parts(p, parts / cluster, ctx, after));
+    call.bind(call.args.dst, add_parts(p, parts, ctx, after));
   }
   call.work().programmatic = weights_are_constant(w);
   launches.push_back(call.launch(fmt::format("mmsf_group {}", dtype_name(w.type))));
