@@ -12,6 +12,9 @@ inline bool fits_f16(float largest, float limit = 32768.0f) {
   return (largest >= 0.001953125f && largest <= limit) || largest == 0.0f || !is_finite(largest);
 }
 
+// The largest of a warp's floats, none of which is negative: they are in the order of their bits.
+inline float warp_largest(float v) { return bits_to_float(warp_max(float_bits(v))); }
+
 // A power of two s with largest * s in [2^14, 2^15); 1 for zero, denormals and what is not finite.
 inline float f16_factor(float largest) {
   const uint32_t exponent = float_bits(largest) >> 23;

@@ -164,6 +164,9 @@ Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo&
   if (const Support s = up_to_columns(p, 2); !s) {
     return s;
   }
+  if (c.at("pack") == 0 && (p.dim("k") % kFragDepth != 0 || p.dim("x_dense") == 0)) {
+    return Support::no(fmt::format("packs k by {} elements of dense columns itself", kFragDepth));
+  }
   const DType type = weight_type(p);
   const int strips = c.at("strips"), warps = c.at("warps") * strips;
   const int limit = frag_vector_warps_of_sm(frag_shape(type), p.dim("n"), strips, c.at("unroll"));
@@ -247,7 +250,9 @@ const std::vector<ConfigParam> kMmsfParams = {{"warps", {8, 16}, 8}, {"chunks", 
 // Chunks and stage: of 32 elements of k.
 const std::vector<ConfigParam> kMmsfRingParams = {
     {"warps", {8, 16}, 8}, {"chunks", {4, 8}, 4}, {"stage", {2, 4}, 4}, {"slots", {2, 3, 4}, 2}};
-const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8}, 6}, {"strips", {1, 2}, 1}, {"unroll", {1, 2}, 2}};
+// pack: 1: activations are packed by a kernel of their own.
+const std::vector<ConfigParam> kFragVectorParams = {
+    {"warps", {6, 8}, 6}, {"strips", {1, 2}, 1}, {"unroll", {1, 2}, 2}, {"pack", {0, 1}, 1}};
 const std::vector<ConfigParam> kFragRingParams = {
     {"strips", {1, 2}, 1}, {"warps", {4, 8, 12}, 8}, {"stages", {1, 2}, 2}};
 const std::vector<ConfigParam> kFragWideParams = {
