@@ -91,7 +91,7 @@ KERNEL(pack_units, kPackWarps* kWarpSize)(PackColumnsArgs a) {
       const float factor = f16_factor(warp_largest(largest_of(pairs)));
       pack_step<Group, Cols>(a, unit, col % Cols, lane() / 4, lane() % 4, pairs, factor);
       if (lane() == 0) {
-        reinterpret_cast<float*>(unit + column_scale_place(Group, Cols))[col % Cols] = divide(1.0f, factor);
+        reinterpret_cast<float*>(unit + column_scale_place(Group, Cols))[col % Cols] = f16_inverse(factor);
       }
     }
   }

@@ -102,7 +102,7 @@ struct OwnColumns {
     }
     const float factor = f16_factor(column_max<Cols>(largest));
     NarrowColumns<S, Cols> x;
-    const float inverse = divide(1.0f, factor);
+    const float inverse = f16_inverse(factor);
     x.scale = Cols == 1 ? inverse : shuffle(inverse, P::result_column() * (kWarpSize / Cols));
 #pragma unroll
     for (int p = 0; p < P::kCount; ++p) {

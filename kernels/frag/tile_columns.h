@@ -80,7 +80,7 @@ KERNEL(pack_tiles, kPackTilesThreads)(PackTilesArgs a) {
     }
     const float factor = f16_factor(block_largest(largest, shared_memory<float>()));
     if (thread_x() == 0) {
-      a.scale[(static_cast<int64_t>(batch) * a.parts + part) * a.n + col] = divide(1.0f, factor);
+      a.scale[(static_cast<int64_t>(batch) * a.parts + part) * a.n + col] = f16_inverse(factor);
     }
 #pragma unroll
     for (int i = 0; i < Held; ++i) {

@@ -59,10 +59,9 @@ void multiply_periods(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w,
   }
 }
 
-template <DType T, int Cols, class X>
-void multiply_unit(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w, const X& columns,
-                   const uint32_t (&masks)[8 / Cols]) {
-  const NarrowColumns<frag_shape(T), Cols>& x = columns.packed();
+template <DType T, int Cols>
+void multiply_unit(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w,
+                   const NarrowColumns<frag_shape(T), Cols>& x, const uint32_t (&masks)[8 / Cols]) {
   float part[2] = {0, 0};
   multiply_periods<T, Cols>(part, w, frag_rows<frag_shape(T)>(w.rows[0], w.rows[1]), x, masks);
   sum[0] = fma_f(x.scale, part[0], sum[0]);
@@ -70,9 +69,9 @@ void multiply_unit(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w, co
 }
 
 // Registers for the activations of the next unit too?
-template <FragShape S, int Cols>
+template <FragShape S, int Cols, bool Own>
 constexpr bool columns_come_ahead() {
-  return Cols == 1 || (S.group == 32 && S.low_bits + S.high_bits <= (kArch >= 900 ? 5 : 4));
+  return Own || Cols == 1 || (S.group == 32 && S.low_bits + S.high_bits <= (kArch >= 900 ? 5 : 4));
 }
 
 // A warp's walk along k: two units in registers, one multiplied while the other comes. Unrolled by two, a unit is asked
@@ -81,12 +80,13 @@ constexpr bool columns_come_ahead() {
 template <DType T, int Cols, int Step, bool Own>
 struct NarrowWalk {
   static constexpr FragShape S = frag_shape(T);
+  static constexpr bool kAhead = columns_come_ahead<S, Cols, Own>();
   using Columns = WalkColumns<S, Cols, Own>;
-  static constexpr bool kAhead = columns_come_ahead<S, Cols>();
-  const uint8_t *weights, *columns;  // of the newest unit
-  int left;                          // units that have not come
+  static constexpr int kHeld = kAhead && !Own ? 2 : 1;  // packing makes room for what comes next
+  const uint8_t *weights, *columns;                     // of the newest unit
+  int left;                                             // units that have not come
   NarrowUnit<S, Cols> units[2];
-  Columns x[2];
+  Columns x[kHeld];
 
   void begin_weights() {
     if (left > 0) {
@@ -104,19 +104,16 @@ struct NarrowWalk {
   // Multiplies unit Now; false: it was the last one.
   template <int Now>
   bool step(float (&sum)[2], const uint32_t (&masks)[8 / Cols]) {
-    const bool more = left > 0;
     if constexpr (!kAhead) {
       x[0].load(columns);
     }
+    const auto& now = x[Now % kHeld].packed();
+    const bool more = left > 0;
     if (more) {
-      advance();
-      units[1 - Now].load(weights);
-      if constexpr (kAhead) {
-        x[1 - Now].load(columns);
-      }
+      load_next(units[1 - Now], x[(1 - Now) % kHeld]);
       --left;
     }
-    multiply_unit<T, Cols>(sum, units[Now], x[kAhead ? Now : 0], masks);
+    multiply_unit<T, Cols>(sum, units[Now], now, masks);
     return more;
   }
   void multiply_unrolled(float (&sum)[2], const uint32_t (&masks)[8 / Cols]) {
@@ -128,27 +125,28 @@ struct NarrowWalk {
       if constexpr (!kAhead) {
         x[0].load(columns);
       }
-      advance();
-      units[1].load(weights);
-      if constexpr (kAhead) {
-        x[1].load(columns);
-      }
-      multiply_unit<T, Cols>(sum, units[0], x[0], masks);
+      const auto& now = x[0].packed();
+      load_next(units[1], x[kHeld - 1]);
+      multiply_unit<T, Cols>(sum, units[0], now, masks);
       units[0] = units[1];
-      if constexpr (kAhead) {
+      if constexpr (kHeld == 2) {
         x[0] = x[1];
       }
     }
     if constexpr (!kAhead) {
       x[0].load(columns);
     }
-    multiply_unit<T, Cols>(sum, units[0], x[0], masks);
+    multiply_unit<T, Cols>(sum, units[0], x[0].packed(), masks);
   }
 
  private:
-  void advance() {
+  void load_next(NarrowUnit<S, Cols>& unit, Columns& next) {
     weights += Step * S.unit_bytes();
     columns += Step * Columns::kUnitBytes;
+    unit.load(weights);
+    if constexpr (kAhead) {
+      next.load(columns);
+    }
   }
 };
 
