@@ -146,17 +146,19 @@ Support up_to_columns(const Problem& p, int columns) {
   return p.dim("n") <= columns ? Support{}
                                : Support::no(fmt::format("up to {} columns, the problem has {}", columns, p.dim("n")));
 }
-// Two units of codes and, for narrow ones, of activations are held; unrolled, both stay until the other has come.
-int frag_vector_warps_of_sm(FragShape s, int64_t n, int strips, int unroll) {
+// Two units of codes are held and, where packed ones are loaded ahead, two of activations; unrolled, both stay until the
+// other has come.
+int frag_vector_warps_of_sm(FragShape s, int64_t n, const Config& c) {
   const int bits = s.low_bits + s.high_bits;
-  if (unroll == 1) {
-    return 16;
-  }
-  if (n > 1 && strips == 2 && s.codes == FragCodes::kTable16) {
-    return 14;
+  const bool own = c.at("pack") == 0;
+  if (c.at("unroll") == 1) {
+    return own && n > 1 && bits == 6 ? 14 : 16;
   }
   if (n <= 1) {
-    return bits == 6 ? 14 : 16;
+    return !own && bits == 6 ? 14 : 16;
+  }
+  if (!own && c.at("strips") == 2 && s.codes == FragCodes::kTable16) {
+    return 14;
   }
   return bits == 4 && s.group == 32 && s.scale != FragScale::kExponent ? 16 : 14;
 }
@@ -169,7 +171,7 @@ Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo&
   }
   const DType type = weight_type(p);
   const int strips = c.at("strips"), warps = c.at("warps") * strips;
-  const int limit = frag_vector_warps_of_sm(frag_shape(type), p.dim("n"), strips, c.at("unroll"));
+  const int limit = frag_vector_warps_of_sm(frag_shape(type), p.dim("n"), c);
   return frag_block_can_run({{"strips", strips}, {"warps", warps}}, limit,
                             frag_vector_shared_bytes(type, c.at("warps"), strips, d.cc), d);
 }
