@@ -29,7 +29,7 @@ class TestObserver final : public RunObserver {
                                environment.profile_source));
   }
   void case_started(size_t index, size_t total, const BenchCase& c, double left_s) override {
-    const std::string left = left_s < 0 ? "" : fmt::format(", {} left", format_time_ns(left_s * 1e9));
+    const std::string left = left_s < 0 ? "" : fmt::format(", {} left", format_left_s(left_s));
     context_.show_progress(fmt::format("[{}/{}{}] {}", index + 1, total, left, c.key()));
   }
   void case_done(const CaseResult& row) override {
