@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kExitInternal = 70;
 constexpr int kExitInterrupted = 130;
-// cli.md: if several apply, the first in this order wins.
+// If several apply, the first in this order wins (docs/gating.md).
 constexpr int kPrecedence[] = {kExitInterrupted, kExitInternal, 2, 6, 5, 1, 4, 3};
 
 std::atomic<bool> interrupted_flag{false};
