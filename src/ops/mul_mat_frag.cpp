@@ -78,7 +78,7 @@ Launches lower_frag_vector(const Product& p, LowerContext& ctx) {
   return lower_frag(
       p,
       {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}, {}>", type_text(type), cols, warps, strips, unroll)},
-      {cols, cols, strips, warps * strips, frag_vector_shared_bytes(type, warps, strips, ctx.device().cc)}, ctx);
+      {cols, cols, strips, warps * strips, frag_vector_shared_bytes(type, warps, strips, ctx.device().code_cc())}, ctx);
 }
 
 Launches lower_frag_ring(const Product& p, LowerContext& ctx) {
