@@ -377,6 +377,10 @@ Status run(CliContext& context, const TuneFlags& flags) {
   CUDABK_ASSIGN(const auto factory, DeviceBenchFactory::create(*device, *op, base, flags.seed));
   context.print(fmt::format("{}, {} SMs; defaults: {}; journal: {} ({} entries)\n", device_label(info.name, info.arch),
                             info.sm_count, base.source, journal_file, journal.size()));
+  if (journal.skipped_lines() > 0) {
+    context.notice(
+        fmt::format("note: {} lines of the journal are no timings and were left out", journal.skipped_lines()));
+  }
   if (info.emulated) {
     context.print("times are the emulator's: the profile is for the emulated device only\n");
   }
