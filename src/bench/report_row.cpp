@@ -16,7 +16,10 @@ const char* launch_name(LaunchMode mode) { return mode == LaunchMode::kGraph ? "
 
 std::string chosen_variant(const CaseResult& result) {
   if (result.family.empty()) {
-    return result.variant == "auto" ? "-" : result.variant;
+    std::string asked = result.variant == "auto" ? "-" : result.variant;
+    std::replace_if(
+        asked.begin(), asked.end(), [](char c) { return c == ':' || c == ','; }, ' ');
+    return asked;
   }
   std::string text = result.family;
   for (const auto& [name, value] : result.config) {
@@ -160,8 +163,8 @@ std::vector<Column> RowLayout::columns() const {
   if (traced_) {
     columns.push_back({"kernels", true, 9});
   }
-  columns.push_back({"GB/s", true, 7});
-  columns.push_back({"TFLOP/s", true, 7});
+  columns.push_back({"GB/s", true, 8});  // 0.000415: six decimals, of the emulated device
+  columns.push_back({"TFLOP/s", true, 8});
   columns.push_back({"% limit", true, 7});
   columns.push_back({"launches", true, 8});
   columns.push_back({"variant", false, 44});

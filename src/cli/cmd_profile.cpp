@@ -210,9 +210,9 @@ void add_profile_command(CLI::App& app, CliContext& context) {
   lint_command->add_flag("--code", flags->code, "compare code hashes with this build (compiles)");
   add("diff", "what differs between two files", 2, 2, diff);
   CLI::App* merge_command = add("merge", "the second file's tables over the first's", 2, 2, merge);
-  merge_command->add_option("-o,--out", flags->out, "file to write, - for stdout")->required();
+  add_output_option(*merge_command, context, "-o,--out", flags->out, "file to write")->required();
   CLI::App* prune_command = add("prune", "drop rules that can never win", 1, 1, prune);
-  prune_command->add_option("-o,--out", flags->out, "file to write (default: in place)");
+  add_output_option(*prune_command, context, "-o,--out", flags->out, "file to write; default: in place");
   prune_command->add_flag("--dry-run", flags->dry_run, "only say what would be dropped");
 }
 

@@ -124,7 +124,10 @@ Result<std::vector<TuneShape>> shapes_of(const TuneFlags& flags, const DeviceInf
 Result<std::vector<std::string>> keys_of(const TuneFlags& flags, const OpDef& op, const DeviceInfo& device) {
   const auto axis = std::find_if(op.axes().begin(), op.axes().end(), [](const Axis& a) { return a.name == "type"; });
   if (axis == op.axes().end()) {
-    return invalid(fmt::format("{} has no types to tune", op.name()));
+    return invalid(
+        fmt::format("tune is for products of a weight type (mul_mat); for {}, measure with `bench {} --variant "
+                    "full` and write the rules by hand (docs/profile-schema.md)",
+                    op.name(), op.name()));
   }
   std::vector<std::string> keys;
   if (flags.types.empty()) {
@@ -198,7 +201,7 @@ std::string default_journal(const CliContext& context, const DeviceInfo& device)
 }
 
 void print_key(CliContext& context, const std::string& op, const KeyReport& r) {
-  context.print(fmt::format("\n{} {}: {} of {} shapes measured, {} unseen ones checked\n", op, r.key,
+  context.print(fmt::format("\n{} {}: {} of {} shapes measured, {} unseen checked\n", op, r.key,
                             std::min(r.points.size(), r.shapes_planned), r.shapes_planned, r.checked));
   for (size_t i = 0; i < r.table.rules.size(); ++i) {
     const Rule& rule = r.table.rules[i];

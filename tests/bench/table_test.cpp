@@ -69,5 +69,28 @@ TEST(Figures, KeepThreeDigits) {
   EXPECT_EQ(format_figure(std::numeric_limits<double>::quiet_NaN()), "-");
 }
 
+// Columns keep their places whatever the speed: that of the emulated device has six decimals.
+TEST(Table, RowsOfSlowDevicesStayAligned) {
+  BenchCase c;
+  c.target = "add";
+  c.params.set("rows", "1");
+  const RowLayout layout({c}, false);
+  const TextTable table(layout.columns());
+  CaseResult row;
+  row.target = c.target;
+  row.params = c.params;
+  row.status = CaseStatus::kOk;
+  row.launches = 7;
+  row.summary.emplace();
+  row.summary->median = 1e6;
+  row.cost.bytes = 123.4;
+  std::vector<size_t> places;
+  for (const double operations : {415e3, 4.15e6, 4.15e9}) {
+    row.cost.operations = operations;
+    places.push_back(table.row(layout.cells(row, RunLimits{})).find(" 7  "));
+  }
+  EXPECT_EQ(places, std::vector<size_t>(3, places[0]));
+}
+
 }  // namespace
 }  // namespace cudabk
