@@ -229,7 +229,7 @@ void add_filter_option(CLI::App& command, KernelFlags& flags) {
   command.add_option("--filter", flags.selection.filter, "only variants whose \"header entry\" matches this regex");
   command
       .add_option("--sample-count", flags.selection.samples, "also N variants from the search spaces, drawn at random")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, 1000000));
   command.add_option("--sample-seed", flags.selection.seed, "of --sample-count")->capture_default_str();
 }
 

@@ -71,10 +71,22 @@ Status check_code(CliContext& context, Profile& profile) {
   if (const std::string why = device_mismatch(profile.device, device->info()); !why.empty()) {
     return invalid(fmt::format("{}: --code: {}", profile.source, why));
   }
+  size_t untold = 0;
+  std::string first;
   mark_stale(profile, [&](const std::string& op_name, const std::string& key, const Rule& rule) {
     const Result<const OpDef*> op = find_op(op_name);
-    return op.ok() ? rule_code(*device, **op, profile, key, rule) : std::string();
+    std::string code = op.ok() ? rule_code(*device, **op, profile, key, rule) : std::string();
+    if (code.empty() && untold++ == 0) {
+      first = fmt::format("{} {} {}", op_name, key, rule_text(rule));
+    }
+    return code;
   });
+  if (untold > 0) {
+    profile.warnings.push_back(
+        fmt::format("{}: --code: {} code hashes were not compared, since those kernels cannot be made "
+                    "here; the first: {}",
+                    profile.source, untold, first));
+  }
   return success();
 }
 

@@ -27,7 +27,8 @@ constexpr int kPrecedence[] = {kExitInterrupted, kExitInternal, 2, 6, 5, 1, 4, 3
 
 std::atomic<bool> interrupted_flag{false};
 
-// The first Ctrl-C, or SIGTERM as CI systems send it, asks for partial results, a second one ends the process at once.
+// The first Ctrl-C, SIGTERM as CI systems send it, or SIGHUP of a terminal that is gone asks for partial results, a
+// second one ends the process at once.
 void on_interrupt(int) {
   if (interrupted_flag.exchange(true)) {
     _exit(kExitInterrupted);
@@ -112,6 +113,9 @@ CliContext::CliContext() {
   color = isatty(STDOUT_FILENO) != 0 && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
+  if (std::signal(SIGHUP, on_interrupt) == SIG_IGN) {  // nohup
+    std::signal(SIGHUP, SIG_IGN);
+  }
 }
 
 CliContext::~CliContext() { clear_progress(); }

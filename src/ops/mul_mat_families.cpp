@@ -173,7 +173,7 @@ Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo&
   const int strips = c.at("strips"), warps = c.at("warps") * strips;
   const int limit = frag_vector_warps_of_sm(frag_shape(type), p.dim("n"), c);
   return frag_block_can_run({{"strips", strips}, {"warps", warps}}, limit,
-                            frag_vector_shared_bytes(type, c.at("warps"), strips, d.cc), d);
+                            frag_vector_shared_bytes(type, c.at("warps"), strips, d.code_cc()), d);
 }
 Support frag_ring_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (const Support s = up_to_columns(p, 4); !s) {

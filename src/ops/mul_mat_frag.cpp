@@ -82,12 +82,12 @@ Launches lower_frag_vector(const Product& p, LowerContext& ctx) {
   const int warps = c.at("warps"), strips = c.at("strips"), unroll = c.at("unroll"), cols = frag_narrow_columns(p.n());
   const DType type = p.weights.type;
   const bool own = c.at("pack") == 0 && rows_aligned(p.x, 8);  // views that begin anywhere are packed before
-  return lower_frag(
-      p,
-      {"frag/vector.h",
-       fmt::format("frag_vector<{}, {}, {}, {}, {}, {}>", type_text(type), cols, warps, strips, unroll, own)},
-      {own ? 0 : cols, cols, strips, warps * strips, frag_vector_shared_bytes(type, warps, strips, ctx.device().cc)},
-      ctx);
+  return lower_frag(p,
+                    {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}, {}, {}>", type_text(type), cols, warps,
+                                                  strips, unroll, own)},
+                    {own ? 0 : cols, cols, strips, warps * strips,
+                     frag_vector_shared_bytes(type, warps, strips, ctx.device().code_cc())},
+                    ctx);
 }
 
 Launches lower_frag_ring(const Product& p, LowerContext& ctx) {

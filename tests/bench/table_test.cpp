@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "bench/report_row.h"
 
 namespace cudabk {
@@ -29,6 +31,33 @@ TEST(Table, LongCellsPushOn) {
   EXPECT_EQ(table.row({"12345", "6"}), "12345  6\n");
   table.widen(1, "123");
   EXPECT_EQ(table.row({"1", "6"}), "1    6\n");
+}
+
+// A sweep over a side axis: the rows that have its usual value say so, and nothing above the table speaks for them.
+TEST(RowLayout, TheUsualValueOfASweptSideAxisIsShown) {
+  BenchCase plain;
+  plain.target = "mul_mat";
+  plain.params.values = {{"type", "q4_K"}, {"m", "16"}, {"n", "1"}, {"k", "256"}};
+  BenchCase exact = plain;
+  exact.params.set("prec", "f32");
+  BenchCase other = plain;
+  other.target = "add";
+  const auto has_column = [](const RowLayout& layout, const std::string& name) {
+    const std::vector<Column> columns = layout.columns();
+    return std::any_of(columns.begin(), columns.end(), [&](const Column& column) { return column.header == name; });
+  };
+  const RowLayout swept({plain, exact}, false);
+  EXPECT_TRUE(has_column(swept, "prec"));
+  EXPECT_EQ(swept.common().find("prec"), std::string::npos) << swept.common();
+  CaseResult row;
+  row.target = plain.target;
+  row.params = plain.params;
+  const std::vector<std::string> cells = swept.cells(row, {});
+  EXPECT_EQ(std::count(cells.begin(), cells.end(), "default"), 1);
+
+  // The same everywhere, or everywhere where the op has the axis: above the table.
+  EXPECT_EQ(RowLayout({exact, exact}, false).common().rfind("prec f32, ", 0), 0U);
+  EXPECT_EQ(RowLayout({exact, other}, false).common().rfind("prec f32, ", 0), 0U);
 }
 
 TEST(Figures, KeepThreeDigits) {
