@@ -69,6 +69,14 @@ void fusion_lines(const Explanation& e, std::string& text) {
   }
 }
 
+std::string operations_text(double operations) {
+  if (operations < 1e6) {
+    return fmt::format("{:.4g} kFLOP", operations * 1e-3);
+  }
+  return operations < 1e9 ? fmt::format("{:.4g} MFLOP", operations * 1e-6)
+                          : fmt::format("{:.4g} GFLOP", operations * 1e-9);
+}
+
 Json launch_json(const ExplainedLaunch& l) {
   Json json = {{"label", l.label},
                {"kernel", l.kernel},
@@ -138,7 +146,7 @@ std::string explanation_text(const Explanation& e) {
   fusion_lines(e, text);
   text += fmt::format("bytes     {} compulsory, {} of them weights\n", format_bytes(e.cost.bytes),
                       format_bytes(e.cost.weight_bytes));
-  text += fmt::format("work      {:.4g} GFLOP, {:.3g} per byte\n", e.cost.operations * 1e-9,
+  text += fmt::format("work      {}, {:.3g} per byte\n", operations_text(e.cost.operations),
                       e.cost.bytes > 0 ? e.cost.operations / e.cost.bytes : 0);
   text += fmt::format("roofs     read {}, products {:.4g} TFLOP/s; {}\n", format_rate(e.roofs.read_bytes_per_ns),
                       e.roofs.operations_per_ns * 1e-3, e.roofs.origin);

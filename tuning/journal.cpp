@@ -112,13 +112,23 @@ Result<JournalEntry> parse_journal_line(std::string_view line) {
   }
 }
 
+namespace {
+
+// Whether `line` is what a kill may leave of an entry.
+bool begins_an_entry(std::string_view line) {
+  constexpr std::string_view kBegin = "{\"device\":\"";
+  return line.substr(0, kBegin.size()) == kBegin.substr(0, line.size());
+}
+
+}  // namespace
+
 Result<Journal> Journal::open(const std::filesystem::path& path, bool fresh) {
   Journal journal;
   std::error_code error;
   if (path.has_parent_path()) {
     std::filesystem::create_directories(path.parent_path(), error);
   }
-  bool cut_short = false;
+  bool cut_short = false, foreign = false;
   if (std::filesystem::exists(path, error)) {
     if (fresh) {
       std::filesystem::rename(path, path.string() + ".old", error);
@@ -135,6 +145,7 @@ Result<Journal> Journal::open(const std::filesystem::path& path, bool fresh) {
         Result<JournalEntry> entry = parse_journal_line(line);
         if (!entry.ok()) {
           ++journal.skipped_;
+          foreign = foreign || !begins_an_entry(line);
           continue;
         }
         entry->earlier = true;
@@ -142,6 +153,9 @@ Result<Journal> Journal::open(const std::filesystem::path& path, bool fresh) {
         journal.entries_[std::move(identity)] = std::move(entry).value();
       }
     }
+  }
+  if (foreign && journal.entries_.empty()) {  // a slip: a profile, a result
+    return invalid(fmt::format("{}: holds something else than timings of tune; name another journal", path.string()));
   }
   journal.fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (journal.fd_ < 0) {

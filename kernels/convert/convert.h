@@ -124,7 +124,7 @@ KERNEL(convert_rows, kConvertThreads)(ConvertArgs a) {
       const float largest = From == DType::f32 ? row_amax<From>(x, a.k) : 1.0f;
       factor = fits_f16(largest, kLargestF16) ? 1.0f : f16_factor(largest);
       if (thread_x() == 0) {
-        a.scale[row] = divide(1.0f, factor);
+        a.scale[row] = f16_inverse(factor);
       }
     }
     if constexpr (Vector) {

@@ -95,7 +95,7 @@ KERNEL(narrow_rows, kNarrowRowThreads)(ConvertArgs a) {
   largest = block_largest(largest);
   const float factor = fits_f16(largest) ? 1.0f : f16_factor(largest);
   if (thread_x() == 0) {
-    a.scale[row] = divide(1.0f, factor);
+    a.scale[row] = f16_inverse(factor);
   }
   for (int first = 0; first < a.k; first += kPart) {
     if (a.k > kPart) {

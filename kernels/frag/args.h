@@ -35,11 +35,12 @@ struct PackColumnsArgs {
 
 struct FragArgs {
   const uint8_t* weights;  // [A3][A2][strips][units][unit bytes]; strides of A2 and A3 below
-  const uint8_t* x;        // PackColumnsArgs::units
+  const uint8_t* x;        // PackColumnsArgs::units, or f32 as PackColumnsArgs::x
   float* dst;              // [m, n, batch] dense
   EpilogueArgs epilogue;
   BatchArgs batch;
   int64_t stride2, stride3;
+  int64_t x_nb1, x_nb2, x_nb3;  // of x where it is f32
   int32_t m, n, units;
 };
 

@@ -20,13 +20,6 @@ f32x2 column_pair(const float* row, int step, int t, int i, int k) {
   }
 }
 
-inline float warp_max(float v) {
-  for (int mask = kWarpSize / 2; mask > 0; mask /= 2) {
-    v = max_f(v, shuffle_xor(v, mask));
-  }
-  return v;
-}
-
 // One step of 32 of a column, by four lanes. col: in the tile; step: of the unit.
 template <int Group, int Cols>
 void pack_step(const PackColumnsArgs& a, uint8_t* unit, int col, int step, int t, const f32x2 (&pairs)[4],
@@ -95,10 +88,10 @@ KERNEL(pack_units, kPackWarps* kWarpSize)(PackColumnsArgs a) {
       uint8_t* unit = place.tile + static_cast<int64_t>(number) * column_unit_bytes(Group, Cols);
       f32x2 pairs[4];
       load_unit<Vector>(place.row, number, a.k, pairs);
-      const float factor = f16_factor(warp_max(largest_of(pairs)));
+      const float factor = f16_factor(warp_largest(largest_of(pairs)));
       pack_step<Group, Cols>(a, unit, col % Cols, lane() / 4, lane() % 4, pairs, factor);
       if (lane() == 0) {
-        reinterpret_cast<float*>(unit + column_scale_place(Group, Cols))[col % Cols] = divide(1.0f, factor);
+        reinterpret_cast<float*>(unit + column_scale_place(Group, Cols))[col % Cols] = f16_inverse(factor);
       }
     }
   }

@@ -4,7 +4,7 @@
 // Any number of columns, 8 at a time.
 #pragma once
 
-#include "frag/multiply.h"
+#include "frag/mins.h"
 #include "frag/store.h"
 #include "mmvq/vector.h"
 
@@ -28,10 +28,11 @@ struct DirectUnit {
   }
 };
 
-// Tile number Tile of the current unit, and those after it; `next`: the strip's next unit, read if there is more.
+// Tile number Tile of the current unit, and those after it; minima are only collected. `next`: the strip's next unit,
+// read if there is more.
 template <DType T, bool More, int Tile = 0>
-void multiply_direct_tiles(float (&sum)[4], DirectUnit<frag_shape(T)>& w, const FragRows& rows, const uint8_t* columns,
-                           const uint8_t* next) {
+void multiply_direct_tiles(float (&sum)[4], UnitMins<frag_shape(T)>& mins, DirectUnit<frag_shape(T)>& w,
+                           const FragRows& rows, const uint8_t* columns, const uint8_t* next) {
   constexpr FragShape S = frag_shape(T);
   if constexpr (Tile < 4) {
     ColumnStep<S> x;
@@ -42,11 +43,14 @@ void multiply_direct_tiles(float (&sum)[4], DirectUnit<frag_shape(T)>& w, const 
     FragStep<T, 1> second;
     load_column_step<S, FragMemory::kWritten>(columns, 2 * Tile + 1, x);
     second.decode(w.tiles[Tile], rows);
+    if constexpr (S.has_min()) {
+      mins.template take<Tile>(w.tiles[Tile]);
+    }
     if constexpr (More) {
       w.tiles[Tile].template load<FragMemory::kConstant>(next, Tile);
     }
     multiply_step<T, 1>(sum, second, x);
-    multiply_direct_tiles<T, More, Tile + 1>(sum, w, rows, columns, next);
+    multiply_direct_tiles<T, More, Tile + 1>(sum, mins, w, rows, columns, next);
   }
 }
 
@@ -58,7 +62,15 @@ void multiply_direct_unit(float (&sum)[4], DirectUnit<frag_shape(T)>& w, const u
   if constexpr (More) {
     w.load_rows(next);
   }
-  multiply_direct_tiles<T, More>(part, w, rows, columns, next);
+  GroupSums<S> x;
+  if constexpr (S.has_min()) {
+    x.template load<FragMemory::kWritten>(columns);
+  }
+  UnitMins<S> mins;
+  multiply_direct_tiles<T, More>(part, mins, w, rows, columns, next);
+  if constexpr (S.has_min()) {
+    add_mins<S>(part, mins, x, rows);
+  }
   const auto* scales = reinterpret_cast<const f32x2*>(columns + column_scale_place(S.group, 8));
   const f32x2 scale = load_fresh(scales + lane() % 4);
 #pragma unroll

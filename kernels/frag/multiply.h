@@ -35,20 +35,17 @@ FragRows shared_frag_rows(const uint8_t* unit) {
 }
 
 struct FragScales {
-  f32x2 of[2];  // {scale, min} of rows g and g + 8
+  float of[2];  // of rows g and g + 8
 };
 template <FragShape S, int G>
 FragScales frag_scales(const FragTile<S>& tile, const FragRows& rows) {
-  return {{group_scale<S, 0, G>(tile.groups[0], rows.scale[0]), group_scale<S, 1, G>(tile.groups[1], rows.scale[1])}};
+  return {
+      {group_scale<S, 0, G>(tile.groups[0], rows.scale[0]).x, group_scale<S, 1, G>(tile.groups[1], rows.scale[1]).x}};
 }
 
-template <FragShape S>
-void add_scaled(float (&sum)[4], const float (&part)[4], const float (&start)[4], const FragScales& s) {
+inline void add_scaled(float (&sum)[4], const float (&part)[4], const FragScales& s) {
   for (int i = 0; i < 4; ++i) {
-    sum[i] = fma_f(s.of[i / 2].x, part[i], sum[i]);
-    if constexpr (S.has_min()) {
-      sum[i] = fma_f(s.of[i / 2].y, start[i], sum[i]);
-    }
+    sum[i] = fma_f(s.of[i / 2], part[i], sum[i]);
   }
 }
 
@@ -100,7 +97,7 @@ struct FragStep {
   }
 };
 
-// The step times one column tile.
+// The step times one column tile, without minima (mins.h).
 template <DType T, int Step>
 void multiply_step(float (&sum)[4], const FragStep<T, Step>& step, const ColumnStep<frag_shape(T)>& x) {
   constexpr FragShape S = frag_shape(T);
@@ -108,11 +105,11 @@ void multiply_step(float (&sum)[4], const FragStep<T, Step>& step, const ColumnS
   mma_f16_16816(part[0], step.a[0], x.b[0], x.start[0]);
   if constexpr (S.group == 16) {
     mma_f16_16816(part[1], step.a[1], x.b[1], x.start[1]);
-    add_scaled<S>(sum, part[0], x.start[0], step.scales[0]);
-    add_scaled<S>(sum, part[1], x.start[1], step.scales[1]);
+    add_scaled(sum, part[0], step.scales[0]);
+    add_scaled(sum, part[1], step.scales[1]);
   } else {
     mma_f16_16816(part[1], step.a[1], x.b[1], part[0]);
-    add_scaled<S>(sum, part[1], x.start[0], step.scales[0]);
+    add_scaled(sum, part[1], step.scales[0]);
   }
 }
 

@@ -67,13 +67,14 @@ void multiply_period(float (&sum)[2], const FragWords<frag_shape(T)> (&tiles)[4]
   const float starts[4] = {start.x, start.y, start.z, start.w};
   float acc[2][4] = {{start.x, start.y, start.z, start.w}, {0, 0, 0, 0}};
   multiply_steps<T, Cols, Index * kSteps, kSteps>(acc, tiles, x);
-  const FragScales scales[2] = {
-      {{group_scale<S, 0, 0>(entries[0], rows.scale[0]), group_scale<S, 1, 0>(entries[1], rows.scale[1])}},
-      {{group_scale<S, 0, 1>(entries[0], rows.scale[0]), group_scale<S, 1, 1>(entries[1], rows.scale[1])}}};
+  const f32x2 scales[2][2] = {
+      // of both groups: {scale, min} of rows g and g + 8
+      {group_scale<S, 0, 0>(entries[0], rows.scale[0]), group_scale<S, 1, 0>(entries[1], rows.scale[1])},
+      {group_scale<S, 0, 1>(entries[0], rows.scale[0]), group_scale<S, 1, 1>(entries[1], rows.scale[1])}};
   for (int i = 0; i < 4; ++i) {
-    sum[i / 2] = fma_f(scales[i % 2].of[i / 2].x, acc[0][i] + acc[1][i], sum[i / 2]);
+    sum[i / 2] = fma_f(scales[i % 2][i / 2].x, acc[0][i] + acc[1][i], sum[i / 2]);
     if constexpr (S.has_min()) {
-      sum[i / 2] = fma_f(scales[i % 2].of[i / 2].y, starts[i], sum[i / 2]);
+      sum[i / 2] = fma_f(scales[i % 2][i / 2].y, starts[i], sum[i / 2]);
     }
   }
 }

@@ -40,12 +40,12 @@ inline void store_piece(uint8_t* column, int64_t piece, const float (&v)[8], flo
 
 // Largest magnitude over the block; `partial`: a float per warp.
 inline float block_largest(float v, float* partial) {
-  v = warp_max(v);
+  v = warp_largest(v);
   if (lane() == 0) {
     partial[warp()] = v;
   }
   block_sync();
-  return warp_max(lane() < kPackTilesThreads / kWarpSize ? partial[lane()] : 0.0f);
+  return warp_largest(lane() < kPackTilesThreads / kWarpSize ? partial[lane()] : 0.0f);
 }
 
 // A block per column and part. Vector: rows are 16-byte aligned. Held: pieces of 8 elements that a thread keeps in
@@ -80,7 +80,7 @@ KERNEL(pack_tiles, kPackTilesThreads)(PackTilesArgs a) {
     }
     const float factor = f16_factor(block_largest(largest, shared_memory<float>()));
     if (thread_x() == 0) {
-      a.scale[(static_cast<int64_t>(batch) * a.parts + part) * a.n + col] = divide(1.0f, factor);
+      a.scale[(static_cast<int64_t>(batch) * a.parts + part) * a.n + col] = f16_inverse(factor);
     }
 #pragma unroll
     for (int i = 0; i < Held; ++i) {

@@ -1,9 +1,11 @@
 // Frag weights times 1 or 2 columns. A block computes Strips strips; the Warps warps of a strip take every Warps-th
 // unit of k, read it straight into registers one unit ahead, and are added at the end. Activations come from global
-// memory; warps of different strips read the same ones at the same time, the second from L1.
+// memory, packed by a kernel before or as the op has them; warps of different strips read the same ones at the same
+// time, the second from L1.
 #pragma once
 
 #include "frag/narrow.h"
+#include "frag/own_columns.h"
 #include "frag/store.h"
 #include "mmvq/vector.h"
 
@@ -35,26 +37,6 @@ struct NarrowUnit {
   }
 };
 
-// The activations of one period, of this lane's group.
-template <FragShape S, int Cols>
-struct PeriodColumns {
-  using P = Period<S, Cols>;
-  uint32_t words[P::kWords];
-  f32x4 starts;
-
-  void load(const uint8_t* unit, int period) {
-    const uint8_t* p = unit + operand_place<S, Cols>() + period * period_bytes<S, Cols>();
-    if constexpr (S.group == 32) {
-      const u32x4 v = load_fresh(reinterpret_cast<const u32x4*>(p));
-      words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
-    } else {
-      const u32x2 v = load_fresh(reinterpret_cast<const u32x2*>(p));
-      words[0] = v.x, words[1] = v.y;
-    }
-    starts = load_fresh(period_starts<S, Cols>(unit, period));
-  }
-};
-
 template <FragShape S, int Cols>
 struct MaskedColumns {
   static constexpr int kLookupStride = frag_wide_lookup_stride(kArch / 10);
@@ -63,20 +45,6 @@ struct MaskedColumns {
   template <int G, int I>
   uint32_t operand() const {
     return columns.words[I] & masks[G];
-  }
-};
-
-template <FragShape S, int Cols>
-struct NarrowColumns {
-  PeriodColumns<S, Cols> periods[Period<S, Cols>::kCount];
-  float scale;
-
-  void load(const uint8_t* unit) {
-    for (int p = 0; p < Period<S, Cols>::kCount; ++p) {
-      periods[p].load(unit, p);
-    }
-    const auto* scales = reinterpret_cast<const float*>(unit + column_scale_place(S.group, Cols));
-    scale = load_fresh(scales + Period<S, Cols>::result_column());
   }
 };
 
@@ -101,22 +69,24 @@ void multiply_unit(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w,
 }
 
 // Registers for the activations of the next unit too?
-template <FragShape S, int Cols>
+template <FragShape S, int Cols, bool Own>
 constexpr bool columns_come_ahead() {
-  return Cols == 1 || (S.group == 32 && S.low_bits + S.high_bits <= (kArch >= 900 ? 5 : 4));
+  return Own || Cols == 1 || (S.group == 32 && S.low_bits + S.high_bits <= (kArch >= 900 ? 5 : 4));
 }
 
 // A warp's walk along k: two units in registers, one multiplied while the other comes. Unrolled by two, a unit is asked
 // for before the one that is multiplied has come; else its registers are moved, which waits for it. More under way is
 // better where a warp has few units, worse where it has many.
-template <DType T, int Cols, int Step>
+template <DType T, int Cols, int Step, bool Own>
 struct NarrowWalk {
   static constexpr FragShape S = frag_shape(T);
-  static constexpr bool kAhead = columns_come_ahead<S, Cols>();
-  const uint8_t *weights, *columns;  // of the newest unit
-  int left;                          // units that have not come
+  static constexpr bool kAhead = columns_come_ahead<S, Cols, Own>();
+  using Columns = WalkColumns<S, Cols, Own>;
+  static constexpr int kHeld = kAhead && !Own ? 2 : 1;  // packing makes room for what comes next
+  const uint8_t *weights, *columns;                     // of the newest unit
+  int left;                                             // units that have not come
   NarrowUnit<S, Cols> units[2];
-  NarrowColumns<S, Cols> x[2];
+  Columns x[kHeld];
 
   void begin_weights() {
     if (left > 0) {
@@ -134,19 +104,16 @@ struct NarrowWalk {
   // Multiplies unit Now; false: it was the last one.
   template <int Now>
   bool step(float (&sum)[2], const uint32_t (&masks)[8 / Cols]) {
-    const bool more = left > 0;
     if constexpr (!kAhead) {
       x[0].load(columns);
     }
+    const auto& now = x[Now % kHeld].packed();
+    const bool more = left > 0;
     if (more) {
-      advance();
-      units[1 - Now].load(weights);
-      if constexpr (kAhead) {
-        x[1 - Now].load(columns);
-      }
+      load_next(units[1 - Now], x[(1 - Now) % kHeld]);
       --left;
     }
-    multiply_unit<T, Cols>(sum, units[Now], x[kAhead ? Now : 0], masks);
+    multiply_unit<T, Cols>(sum, units[Now], now, masks);
     return more;
   }
   void multiply_unrolled(float (&sum)[2], const uint32_t (&masks)[8 / Cols]) {
@@ -158,39 +125,39 @@ struct NarrowWalk {
       if constexpr (!kAhead) {
         x[0].load(columns);
       }
-      advance();
-      units[1].load(weights);
-      if constexpr (kAhead) {
-        x[1].load(columns);
-      }
-      multiply_unit<T, Cols>(sum, units[0], x[0], masks);
+      const auto& now = x[0].packed();
+      load_next(units[1], x[kHeld - 1]);
+      multiply_unit<T, Cols>(sum, units[0], now, masks);
       units[0] = units[1];
-      if constexpr (kAhead) {
+      if constexpr (kHeld == 2) {
         x[0] = x[1];
       }
     }
     if constexpr (!kAhead) {
       x[0].load(columns);
     }
-    multiply_unit<T, Cols>(sum, units[0], x[0], masks);
+    multiply_unit<T, Cols>(sum, units[0], x[0].packed(), masks);
   }
 
  private:
-  void advance() {
+  void load_next(NarrowUnit<S, Cols>& unit, Columns& next) {
     weights += Step * S.unit_bytes();
-    columns += Step * column_unit_bytes(S.group, Cols);
+    columns += Step * Columns::kUnitBytes;
+    unit.load(weights);
+    if constexpr (kAhead) {
+      next.load(columns);
+    }
   }
 };
 
 // grid: x = ceil(m / (16 * Strips)), y = ceil(n / Cols), z = batch (looped).
-// Unroll: 1 or 2.
-template <DType T, int Cols, int Warps, int Strips, int Unroll>
+// Unroll: 1 or 2. Own: activations are not packed (n = Cols, k of whole units, rows on multiples of 8 bytes).
+template <DType T, int Cols, int Warps, int Strips, int Unroll, bool Own>
 KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a) {
   constexpr FragShape S = frag_shape(T);
-  constexpr int kUnit = S.unit_bytes(), kColumnUnit = column_unit_bytes(S.group, Cols);
   constexpr int kLookupStride = MaskedColumns<S, Cols>::kLookupStride;
   auto* slots = sum_slots<f32x2>(frag_lookup_bytes(T, kLookupStride));
-  const int tiles = (a.n + Cols - 1) / Cols, strips = (a.m + kFragRows - 1) / kFragRows;
+  const int strips = (a.m + kFragRows - 1) / kFragRows;
   const int first = warp() / Strips, own = block_x() * Strips + warp() % Strips;
   const int strip = own < strips ? own : strips - 1;  // past the last: read as the last one, not stored
   uint32_t masks[8 / Cols];  // of the groups of a period: where this lane is the operand's column
@@ -199,10 +166,10 @@ KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a)
     masks[i] = Period<S, Cols>::operand_group() == i ? ~0u : 0;
   }
   for (int batch = block_z(); batch < a.batch.batch; batch += grid_z()) {
-    NarrowWalk<T, Cols, Warps> walk;
+    NarrowWalk<T, Cols, Warps, Own> walk;
     walk.weights = a.weights + weight_offset(a.batch, batch, a.stride2, a.stride3) +
-                   (static_cast<int64_t>(strip) * a.units + first) * kUnit;
-    walk.columns = a.x + ((static_cast<int64_t>(batch) * tiles + block_y()) * a.units + first) * kColumnUnit;
+                   (static_cast<int64_t>(strip) * a.units + first) * S.unit_bytes();
+    walk.columns = walk_columns<S, Cols, Own>(a, batch, first);
     walk.left = (a.units - first + Warps - 1) / Warps;
     walk.begin_weights();
     fill_frag_lookup<T, Warps * Strips, kLookupStride>();

@@ -3,7 +3,7 @@
 // activations are fetched once for the strips. Any number of columns, 8 * Tiles at a time.
 #pragma once
 
-#include "frag/multiply.h"
+#include "frag/mins.h"
 #include "frag/ring.h"
 #include "frag/store.h"
 #include "mmvq/vector.h"
@@ -31,20 +31,23 @@ void multiply_wide_step(float (&sum)[Strips][Tiles][4], const FragTile<frag_shap
   }
 }
 
-// Tile Tile of the units in `weights`, and those after it.
+// Tile Tile of the units in `weights`, and those after it; minima are only collected.
 template <DType T, int Tiles, int Strips, int Tile = 0>
-void multiply_wide_tiles(float (&sum)[Strips][Tiles][4], const uint8_t* weights, const FragRows (&rows)[Strips],
-                         const uint8_t* columns) {
+void multiply_wide_tiles(float (&sum)[Strips][Tiles][4], UnitMins<frag_shape(T)> (&mins)[Strips],
+                         const uint8_t* weights, const FragRows (&rows)[Strips], const uint8_t* columns) {
   constexpr FragShape S = frag_shape(T);
   if constexpr (Tile < 4) {
     FragTile<S> tile[Strips];
 #pragma unroll
     for (int strip = 0; strip < Strips; ++strip) {
       tile[strip].template load<FragMemory::kShared>(weights + strip * S.unit_bytes(), Tile);
+      if constexpr (S.has_min()) {
+        mins[strip].template take<Tile>(tile[strip]);
+      }
     }
     multiply_wide_step<T, Tiles, Strips, Tile, 0>(sum, tile, rows, columns);
     multiply_wide_step<T, Tiles, Strips, Tile, 1>(sum, tile, rows, columns);
-    multiply_wide_tiles<T, Tiles, Strips, Tile + 1>(sum, weights, rows, columns);
+    multiply_wide_tiles<T, Tiles, Strips, Tile + 1>(sum, mins, weights, rows, columns);
   }
 }
 
@@ -57,10 +60,19 @@ void multiply_wide_unit(float (&sum)[Strips][Tiles][4], const uint8_t* weights, 
     rows[strip] = shared_frag_rows<S>(weights + strip * S.unit_bytes());
   }
   float part[Strips][Tiles][4] = {};
-  multiply_wide_tiles<T, Tiles, Strips>(part, weights, rows, columns);
+  UnitMins<S> mins[Strips];
+  multiply_wide_tiles<T, Tiles, Strips>(part, mins, weights, rows, columns);
 #pragma unroll
   for (int c = 0; c < Tiles; ++c) {
     const uint8_t* unit = columns + c * column_unit_bytes(S.group, 8);
+    if constexpr (S.has_min()) {
+      GroupSums<S> x;
+      x.template load<FragMemory::kShared>(unit);
+#pragma unroll
+      for (int strip = 0; strip < Strips; ++strip) {
+        add_mins<S>(part[strip][c], mins[strip], x, rows[strip]);
+      }
+    }
     const f32x2 scale = reinterpret_cast<const f32x2*>(unit + column_scale_place(S.group, 8))[lane() % 4];
 #pragma unroll
     for (int i = 0; i < 4 * Strips; ++i) {

@@ -51,6 +51,16 @@ __forceinline__ T shuffle_down(T v, int delta) {
 }
 __forceinline__ bool warp_any(bool v) { return __any_sync(kAllLanes, v) != 0; }
 __forceinline__ bool warp_all(bool v) { return __all_sync(kAllLanes, v) != 0; }
+__forceinline__ uint32_t warp_max(uint32_t v) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(kAllLanes, v);
+#else
+  for (int mask = kWarpSize / 2; mask > 0; mask /= 2) {
+    v = max(v, shuffle_xor(v, mask));
+  }
+  return v;
+#endif
+}
 
 // Integer.
 __forceinline__ int dp4a(int a, int b, int c) { return __dp4a(a, b, c); }

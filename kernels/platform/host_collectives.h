@@ -80,6 +80,13 @@ inline T shuffle_down(T value, int delta) {
 }
 inline bool warp_any(bool value) { return host::vote(value, host::Collective::kWarpAny); }
 inline bool warp_all(bool value) { return host::vote(value, host::Collective::kWarpAll); }
+inline uint32_t warp_max(uint32_t value) {
+  for (int mask = 16; mask > 0; mask /= 2) {
+    const uint32_t other = shuffle_xor(value, mask);
+    value = other > value ? other : value;
+  }
+  return value;
+}
 
 inline void mma_f16_16816(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   host::accumulate(d, host::multiply(host::Collective::kMmaF16K16, a, 4, b, 2));

@@ -19,7 +19,9 @@ namespace cudabk::host {
 namespace {
 
 constexpr size_t kSharedAlignment = 128;
-constexpr size_t kGuardBytes = 4096;  // poisoned under AddressSanitizer, on both sides of shared memory
+constexpr size_t kGuardBytes = 4096;  // on both sides of shared memory: poisoned under AddressSanitizer, else compared
+constexpr size_t kTailBytes = 64 * 1024;  // behind it, for a kernel that takes a whole table too much
+constexpr std::byte kUntouched{0xff};
 
 uint64_t mix(uint64_t x) {  // a bijection with good avalanche (multiply, xor-shift)
   x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15u;
@@ -52,7 +54,7 @@ bool BlockRunner::prepare(const HostLaunch& launch) {
   launch_ = &launch;
   error_.clear();
   const size_t shared = (launch.shared_bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
-  const size_t wanted = kGuardBytes + shared + kGuardBytes;
+  const size_t wanted = kGuardBytes + shared + kTailBytes;
   if (wanted > arena_bytes_) {
     if (arena_ != nullptr) {
       ASAN_UNPOISON_MEMORY_REGION(arena_, arena_bytes_);
@@ -68,11 +70,29 @@ bool BlockRunner::prepare(const HostLaunch& launch) {
   ASAN_POISON_MEMORY_REGION(arena_, arena_bytes_);
   block_.shared = arena_ + kGuardBytes;
   block_.shared_bytes = launch.shared_bytes;
+  fill_guards();
   ASAN_UNPOISON_MEMORY_REGION(block_.shared, launch.shared_bytes);
   std::copy(launch.grid, launch.grid + 3, block_.grid);
   block_.threads = static_cast<int>(launch.threads);
   return true;
 }
+
+// AddressSanitizer stops the first access, so that there is nothing to compare.
+#if defined(__SANITIZE_ADDRESS__)
+void BlockRunner::fill_guards() {}
+bool BlockRunner::guards_hold() const { return true; }
+#else
+void BlockRunner::fill_guards() {
+  std::memset(arena_, static_cast<int>(kUntouched), kGuardBytes);
+  std::memset(block_.shared + block_.shared_bytes, static_cast<int>(kUntouched), kGuardBytes);
+}
+bool BlockRunner::guards_hold() const {
+  const auto untouched = [](const std::byte* from) {
+    return *from == kUntouched && std::memcmp(from, from + 1, kGuardBytes - 1) == 0;
+  };
+  return untouched(arena_) && untouched(block_.shared + block_.shared_bytes);
+}
+#endif
 
 void BlockRunner::start_block(uint64_t linear) {
   block_.index[0] = static_cast<uint32_t>(linear % block_.grid[0]);
@@ -110,6 +130,10 @@ bool BlockRunner::run_block(uint64_t linear) {
   current = nullptr;
   if (error_.empty() && exited_ != block_.threads) {
     report_deadlock();
+  }
+  if (error_.empty() && !guards_hold()) {
+    error_ = fmt::format("{}: shared memory was written outside of the {} bytes that the launch asks for", where(),
+                         block_.shared_bytes);
   }
   if (!error_.empty()) {
     abandon();

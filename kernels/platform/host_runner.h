@@ -42,6 +42,8 @@ class BlockRunner {
   uint32_t pick_bit(uint32_t mask);
   void give_up(Thread& thread);
   void enter(Thread& next, Fiber& from);
+  void fill_guards();
+  bool guards_hold() const;
   void abandon();
   void report_deadlock();
   std::string where() const;

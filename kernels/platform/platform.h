@@ -12,7 +12,8 @@
 //                 There is no static shared memory. The emulator fills it with NaN before every block.
 // Barriers        block_sync() all threads of the block; warp_sync() all lanes of the warp. Every thread must arrive.
 // Shuffles        T shuffle(T v, int lane), shuffle_xor(T v, int mask), shuffle_down(T v, int delta)
-//                 for float, int32_t, uint32_t; all 32 lanes take part. bool warp_any(bool), warp_all(bool).
+//                 for float, int32_t, uint32_t; all 32 lanes take part. bool warp_any(bool), warp_all(bool);
+//                 uint32_t warp_max(uint32_t)
 // Loads           T load_readonly(const T*), load_streaming(const T*) (no L1 allocation): constant data only, or a
 //                 kernel that is not launched to overlap its predecessor; load_fresh(const T*): what earlier kernels
 //                 wrote. T is a 1/2/4/8/16-byte (load_fresh: from 2 bytes) aggregate, naturally aligned: u32x2 {x,y},

@@ -173,6 +173,7 @@ Status CaseRunner::prepare(const BenchCase& c, Prepared& prepared, CaseResult& r
   replica_options.share_activations = !c.cold || options_.shared_input;
   replica_options.seed = options_.seed;
   replica_options.layouts = plan_options(c);
+  replica_options.interrupted = options_.interrupted;
   CUDABK_ASSIGN(replica_options.distribution, parse_distribution(options_.distribution));
   {
     Graph probe;

@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "backend/layouts.h"
+#include "bench/layer.h"
 #include "bench/shapes.h"
 #include "bench/sweep.h"
 #include "bench/type_word.h"
@@ -57,9 +58,12 @@ Result<std::vector<std::string>> axis_values(std::string_view target, const Axis
 
 // The usual value of a side axis (one default, everywhere the same) stays out of the parameters, so that keys are short
 // and do not change when an axis is added.
+bool has_usual_value(const Axis& axis) {
+  return axis.name != "type" && axis.gpu_values.size() == 1 && axis.gpu_values == axis.host_values;
+}
+
 bool is_implied(const Axis& axis, const std::string& value) {
-  return axis.name != "type" && axis.gpu_values.size() == 1 && axis.gpu_values == axis.host_values &&
-         axis.gpu_values.front() == value;
+  return has_usual_value(axis) && axis.gpu_values.front() == value;
 }
 
 // Axes in loop order, slowest first: the one that is a sweep over columns or tokens last.
@@ -168,6 +172,16 @@ std::string Variant::text() const {
     separator = ',';
   }
   return text;
+}
+
+std::string usual_value(std::string_view target, std::string_view axis) {
+  const Result<const OpDef*> found = find_op(target);
+  const OpDef& op = found.ok() ? **found : layer_target();
+  if (op.name() != target) {
+    return "";
+  }
+  const auto place = std::find_if(op.axes().begin(), op.axes().end(), [&](const Axis& a) { return a.name == axis; });
+  return place != op.axes().end() && has_usual_value(*place) ? place->gpu_values.front() : "";
 }
 
 std::string BenchCase::key() const {

@@ -57,6 +57,10 @@ struct BenchCase {
 Result<std::vector<CaseParams>> expand_axes(std::string_view target, std::span<const Axis> axes,
                                             const std::map<std::string, std::string>& given, bool emulated);
 
+// The usual value of a side axis, which the parameters of a case leave out: "auto" for the layout of mul_mat. "" when
+// the axis has none, or `target` no such axis.
+std::string usual_value(std::string_view target, std::string_view axis);
+
 // kInvalid naming the op's families and parameters.
 Result<Variant> parse_variant(std::string_view text, const OpDef& op);
 

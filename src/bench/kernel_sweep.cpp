@@ -186,7 +186,8 @@ Result<std::vector<KernelVariant>> kernel_variants(std::string_view arch, const 
   collector.sample(selection.samples, selection.seed);
   std::vector<KernelVariant> variants;
   for (const auto& [name, variant] : set.variants()) {
-    if (selection.filter.empty() || std::regex_search(name, filter)) {
+    const std::string printed = variant.key.header + " " + variant.key.entry;
+    if (std::regex_search(name, filter) || std::regex_search(printed, filter)) {
       variants.push_back(variant);
     }
   }

@@ -181,6 +181,9 @@ Status Replicas::upload() {
         CUDABK_ASSIGN(bytes, generate(leaf, copy));
       }
       CUDABK_TRY(buffers_->upload(leaf, bytes));
+      if (options_.interrupted != nullptr && *options_.interrupted) {
+        return Error{ErrorKind::kInterrupted, "interrupted while memory was filled"};
+      }
     }
   }
   return success();

@@ -1,6 +1,7 @@
 // The independent ops of one replay, with their memory and data.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,8 +25,9 @@ struct ReplicaOptions {
   bool share_activations = false;  // ... or the same activations
   uint64_t seed = 42;
   Distribution distribution;
-  std::optional<PlanOptions> layouts;  // weights are laid out for such a plan; without it all are raw
-  bool poison = true;                  // results start as NaN, guard zones behind tensors
+  std::optional<PlanOptions> layouts;              // weights are laid out for such a plan; without it all are raw
+  bool poison = true;                              // results start as NaN, guard zones behind tensors
+  const std::atomic<bool>* interrupted = nullptr;  // looked at between tensors, which may be gigabytes: kInterrupted
 };
 
 // N copies of a case's op in one graph. Copy 0 gets random data from the seed: weights with a standard deviation of

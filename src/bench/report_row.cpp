@@ -16,7 +16,10 @@ const char* launch_name(LaunchMode mode) { return mode == LaunchMode::kGraph ? "
 
 std::string chosen_variant(const CaseResult& result) {
   if (result.family.empty()) {
-    return result.variant == "auto" ? "-" : result.variant;
+    std::string asked = result.variant == "auto" ? "-" : result.variant;
+    std::replace_if(
+        asked.begin(), asked.end(), [](char c) { return c == ':' || c == ','; }, ' ');
+    return asked;
   }
   std::string text = result.family;
   for (const auto& [name, value] : result.config) {
@@ -72,23 +75,41 @@ RowLayout::RowLayout(const std::vector<CaseResult>& results) {
   decide(keys);
 }
 
+std::string RowLayout::value(const std::string& target, const CaseParams& params, const std::string& axis) const {
+  const std::string given = params.get(axis);
+  const auto usual = usual_.find({target, axis});
+  return given.empty() && usual != usual_.end() ? usual->second : given;
+}
+
+// What the cases that have an axis have there, for every axis that one of them gives, in the order of their first
+// mention.
+std::vector<std::pair<std::string, std::set<std::string>>> RowLayout::axis_values(const std::vector<Key>& keys) {
+  std::vector<std::pair<std::string, std::set<std::string>>> axes;
+  std::set<std::string> targets;
+  for (const Key& key : keys) {
+    targets.insert(key.target);
+    for (const auto& [name, given] : key.params.values) {
+      if (std::none_of(axes.begin(), axes.end(), [&](const auto& axis) { return axis.first == name; })) {
+        axes.push_back({name, {}});
+      }
+    }
+  }
+  for (auto& [name, values] : axes) {
+    for (const std::string& target : targets) {
+      usual_[{target, name}] = usual_value(target, name);
+    }
+    for (const Key& key : keys) {
+      values.insert(value(key.target, key.params, name));
+    }
+    values.erase("");  // an op without this axis
+  }
+  return axes;
+}
+
 void RowLayout::decide(const std::vector<Key>& keys) {
   std::vector<std::string> same;
   std::set<std::string> always{"type", "m", "n", "k", "hidden", "ffn", "tokens", "ne0", "ne1"};
-  std::vector<std::string> order;
-  std::map<std::string, std::set<std::string>> seen;
-  for (const Key& key : keys) {
-    for (const auto& [name, value] : key.params.values) {
-      if (seen[name].empty()) {
-        order.push_back(name);
-      }
-      seen[name].insert(value);
-    }
-    show_note_ = show_note_ || !key.note.empty();
-    show_target_ = show_target_ || key.target != keys.front().target;
-  }
-  for (const std::string& name : order) {
-    const std::set<std::string>& values = seen[name];
+  for (const auto& [name, values] : axis_values(keys)) {
     if (values.size() == 1 && always.count(name) == 0) {
       same.push_back(name + " " + *values.begin());
       continue;
@@ -98,6 +119,10 @@ void RowLayout::decide(const std::vector<Key>& keys) {
       column.width = std::max(column.width, display_width(value));
     }
     axes_.push_back(column);
+  }
+  for (const Key& key : keys) {
+    show_note_ = show_note_ || !key.note.empty();
+    show_target_ = show_target_ || key.target != keys.front().target;
   }
   const auto mode = [&](std::string Key::*member, bool& show, const std::string& suffix) {
     std::set<std::string> values;
@@ -138,8 +163,8 @@ std::vector<Column> RowLayout::columns() const {
   if (traced_) {
     columns.push_back({"kernels", true, 9});
   }
-  columns.push_back({"GB/s", true, 7});
-  columns.push_back({"TFLOP/s", true, 7});
+  columns.push_back({"GB/s", true, 8});  // 0.000415: six decimals, of the emulated device
+  columns.push_back({"TFLOP/s", true, 8});
   columns.push_back({"% limit", true, 7});
   columns.push_back({"launches", true, 8});
   columns.push_back({"variant", false, 44});
@@ -153,7 +178,7 @@ std::vector<std::string> RowLayout::cells(const CaseResult& result, const RunLim
     cells.push_back(result.target);
   }
   for (const Column& axis : axes_) {
-    cells.push_back(result.params.get(axis.header));
+    cells.push_back(value(result.target, result.params, axis.header));
   }
   if (show_note_) {
     cells.push_back(result.note);

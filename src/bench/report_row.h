@@ -1,7 +1,10 @@
 // The columns of a result for people: one layout for terminal and Markdown.
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/cases.h"
@@ -13,7 +16,8 @@ namespace cudabk {
 class RowLayout {
  public:
   // Columns for these cases (one for the op only where there are several): an axis or mode that is the same everywhere
-  // stays out of the table (see `common()`), except the type and the sizes. `traced`: with a column for the kernels'
+  // stays out of the table (see `common()`), except the type and the sizes; where some cases give an axis, the others
+  // show its usual value. `traced`: with a column for the kernels'
   // own time.
   RowLayout(const std::vector<BenchCase>& cases, bool traced);
   explicit RowLayout(const std::vector<CaseResult>& results);
@@ -29,8 +33,11 @@ class RowLayout {
     std::string note, variant, launch, fusion, cache;
   };
   void decide(const std::vector<Key>& keys);
+  std::vector<std::pair<std::string, std::set<std::string>>> axis_values(const std::vector<Key>& keys);
+  std::string value(const std::string& target, const CaseParams& params, const std::string& axis) const;
 
   std::vector<Column> axes_;
+  std::map<std::pair<std::string, std::string>, std::string> usual_;  // by target and axis
   bool traced_ = false, show_target_ = false, show_note_ = false, show_launch_ = false, show_fusion_ = false,
        show_cache_ = false;
   std::string common_;

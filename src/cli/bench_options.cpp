@@ -93,11 +93,18 @@ void add_mode_options(CLI::App& command, BenchFlags& flags) {
 void add_length_options(CLI::App& command, BenchFlags& flags) {
   const char* group = "How long";
   command.add_option("--warmup", flags.warmup, "auto (default), a number of samples, or a time")->group(group);
-  command.add_option("--precision", flags.precision, "half-width of the median's interval to reach (1%)")->group(group);
-  command.add_option("--min-samples", flags.min_samples, "per case")->group(group)->check(whole_number(0, 1'000'000));
-  command.add_option("--max-samples", flags.max_samples, "per case")->group(group)->check(whole_number(1, 1'000'000));
+  command
+      .add_option("--precision", flags.precision,
+                  "half-width of the median's interval to reach (1%; emulated device 10%)")
+      ->group(group);
+  command.add_option("--min-samples", flags.min_samples, "per case (20; emulated device 3)")
+      ->group(group)
+      ->check(whole_number(0, 1'000'000));
+  command.add_option("--max-samples", flags.max_samples, "per case (2000; emulated device 50)")
+      ->group(group)
+      ->check(whole_number(1, 1'000'000));
   command.add_option("--min-time", flags.min_time, "per case, e.g. 200ms")->group(group);
-  command.add_option("--max-time", flags.max_time, "per case, e.g. 2s")->group(group);
+  command.add_option("--max-time", flags.max_time, "per case (2s; emulated device 0.5s)")->group(group);
   command.add_option("--budget", flags.budget, "for the whole command, e.g. 10m")->group(group);
   command.add_option("--repeat", flags.repetitions, "measure every case this many times")
       ->group(group)

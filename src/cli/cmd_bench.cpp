@@ -42,7 +42,7 @@ class TableObserver final : public RunObserver {
   }
 
   void case_started(size_t index, size_t total, const BenchCase& c, double left_s) override {
-    const std::string left = left_s < 0 ? "" : fmt::format(", {} left", format_time_ns(left_s * 1e9));
+    const std::string left = left_s < 0 ? "" : fmt::format(", {} left", format_left_s(left_s));
     context_.show_progress(fmt::format("[{}/{}{}] {}", index + 1, total, left, c.key()));
   }
 
@@ -203,6 +203,7 @@ void add_bench_command(CLI::App& app, CliContext& context) {
   command->allow_extras();  // flags of Google Benchmark
   command->footer(
       "Sweeps: a,b,c | a:b:step | a:b*factor, e.g. -n 1:64*2. Times are medians; GB/s counts each tensor once.\n"
+      "Which axes an op has: `cudabk list ops`.\n"
       "Examples:\n"
       "  cudabk bench mulmat --type q4_K\n"
       "  cudabk bench mulmat --type q4_K,q6_K -m 4096 -k 14336 -n 1:64*2 --json out.json\n"

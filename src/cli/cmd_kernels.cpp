@@ -60,7 +60,6 @@ Status list_kernels(CliContext& context, const KernelFlags& flags) {
   KernelCompiler compiler(compile_options(context));
   TextTable table({{"arch", false, 7},
                    {"registers"},
-                   {"shared B"},
                    {"stack B"},
                    {"spills B"},
                    {"cached", false},
@@ -73,14 +72,13 @@ Status list_kernels(CliContext& context, const KernelFlags& flags) {
     const std::string used = job.variant.by_default ? "yes" : "";
     const std::string variant = fmt::format("{}  ({})", job.variant.key.entry, job.variant.key.header);
     if (!kernel) {
-      context.print(table.row({job.arch, "-", "-", "-", "-", "no", used, variant}));
+      context.print(table.row({job.arch, "-", "-", "-", "no", used, variant}));
       continue;
     }
     ++cached;
     const KernelReport& r = kernel->report;
-    context.print(table.row({job.arch, fmt::to_string(r.registers), fmt::to_string(r.static_shared_bytes),
-                             fmt::to_string(r.local_bytes), fmt::to_string(r.spill_store_bytes + r.spill_load_bytes),
-                             "yes", used, variant}));
+    context.print(table.row({job.arch, fmt::to_string(r.registers), fmt::to_string(r.local_bytes),
+                             fmt::to_string(r.spill_store_bytes + r.spill_load_bytes), "yes", used, variant}));
   }
   context.print(fmt::format("{} variants, {} in the cache", jobs.size(), cached));
   if (cached < jobs.size()) {
@@ -231,7 +229,7 @@ void add_filter_option(CLI::App& command, KernelFlags& flags) {
   command.add_option("--filter", flags.selection.filter, "only variants whose \"header entry\" matches this regex");
   command
       .add_option("--sample-count", flags.selection.samples, "also N variants from the search spaces, drawn at random")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, 1000000));
   command.add_option("--sample-seed", flags.selection.seed, "of --sample-count")->capture_default_str();
 }
 
@@ -247,7 +245,8 @@ void add_kernels_command(CLI::App& app, CliContext& context) {
       "  cudabk kernels build --arch sm_90a\n"
       "  cudabk kernels list --arch sm_90a --filter mmvq");
 
-  CLI::App* list = command->add_subcommand("list", "variants with registers, shared memory, stack and spills");
+  CLI::App* list = command->add_subcommand(
+      "list", "variants with registers, stack and spills; default: a profile or default configuration takes it");
   list->add_option("--arch", flags->archs, "architectures, a,b,c (default: the device's)");
   add_filter_option(*list, *flags);
   set_handler(*list, context, [flags](CliContext& ctx) { return list_kernels(ctx, *flags); });

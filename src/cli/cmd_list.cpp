@@ -197,6 +197,8 @@ void add_list_command(CLI::App& app, CliContext& context) {
   command->add_option("what", *what, "ops, types, variants, suites, shapes or fusions")->required();
   add_output_option(*command, context, "--json", *json, "as a JSON document")->expected(0, 1)->default_str("-");
   command->footer(
+      "types: elements and bytes of a block; encoder: test data of the type is made from f32, else of random blocks.\n"
+      "variants: kernel families, their parameters as default (of all values), and why one cannot run here.\n"
       "Examples:\n  cudabk list ops\n  cudabk list variants --device host@sm_90a\n  cudabk list types --json -");
   set_handler(*command, context, [what, json](CliContext& ctx) -> Status {
     std::vector<std::string> names;

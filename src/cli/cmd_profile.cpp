@@ -71,10 +71,22 @@ Status check_code(CliContext& context, Profile& profile) {
   if (const std::string why = device_mismatch(profile.device, device->info()); !why.empty()) {
     return invalid(fmt::format("{}: --code: {}", profile.source, why));
   }
+  size_t untold = 0;
+  std::string first;
   mark_stale(profile, [&](const std::string& op_name, const std::string& key, const Rule& rule) {
     const Result<const OpDef*> op = find_op(op_name);
-    return op.ok() ? rule_code(*device, **op, profile, key, rule) : std::string();
+    std::string code = op.ok() ? rule_code(*device, **op, profile, key, rule) : std::string();
+    if (code.empty() && untold++ == 0) {
+      first = fmt::format("{} {} {}", op_name, key, rule_text(rule));
+    }
+    return code;
   });
+  if (untold > 0) {
+    profile.warnings.push_back(
+        fmt::format("{}: --code: {} code hashes were not compared, since those kernels cannot be made "
+                    "here; the first: {}",
+                    profile.source, untold, first));
+  }
   return success();
 }
 
@@ -198,9 +210,9 @@ void add_profile_command(CLI::App& app, CliContext& context) {
   lint_command->add_flag("--code", flags->code, "compare code hashes with this build (compiles)");
   add("diff", "what differs between two files", 2, 2, diff);
   CLI::App* merge_command = add("merge", "the second file's tables over the first's", 2, 2, merge);
-  merge_command->add_option("-o,--out", flags->out, "file to write, - for stdout")->required();
+  add_output_option(*merge_command, context, "-o,--out", flags->out, "file to write")->required();
   CLI::App* prune_command = add("prune", "drop rules that can never win", 1, 1, prune);
-  prune_command->add_option("-o,--out", flags->out, "file to write (default: in place)");
+  add_output_option(*prune_command, context, "-o,--out", flags->out, "file to write; default: in place");
   prune_command->add_flag("--dry-run", flags->dry_run, "only say what would be dropped");
 }
 

@@ -186,9 +186,9 @@ Status replay_fit(CliContext& context, const ReplayFlags& flags, const TuneJourn
 
 Status replay_journal(CliContext& context, const ReplayFlags& flags, const std::string& text) {
   CUDABK_ASSIGN(const TuneJournal journal, read_tune_journal(text, flags.file, context.profile_file));
-  context.print(fmt::format("{}: {} timings of {} in {} tables\n",
+  context.print(fmt::format("{}: {} timings of {} in {} table{}\n",
                             device_label(journal.device.name, journal.device.arch), journal.entries, journal.op,
-                            journal.keys.size()));
+                            journal.keys.size(), journal.keys.size() == 1 ? "" : "s"));
   if (journal.skipped_lines > 0) {
     context.notice(fmt::format("note: {} lines that are no timings were left out", journal.skipped_lines));
   }

@@ -29,7 +29,7 @@ class TestObserver final : public RunObserver {
                                environment.profile_source));
   }
   void case_started(size_t index, size_t total, const BenchCase& c, double left_s) override {
-    const std::string left = left_s < 0 ? "" : fmt::format(", {} left", format_time_ns(left_s * 1e9));
+    const std::string left = left_s < 0 ? "" : fmt::format(", {} left", format_left_s(left_s));
     context_.show_progress(fmt::format("[{}/{}{}] {}", index + 1, total, left, c.key()));
   }
   void case_done(const CaseResult& row) override {
@@ -46,6 +46,10 @@ class TestObserver final : public RunObserver {
       }
     } else if (row.status == CaseStatus::kUnsupported) {
       ++counts.skipped;
+      if (skip_reason_.empty() || (row.variant == "auto" && !skipped_choice_)) {
+        skip_reason_ = row.message;
+        skipped_choice_ = row.variant == "auto";
+      }
       if (context_.verbose) {
         context_.print(fmt::format("skip  {}  {}\n", row.key, row.message));
       }
@@ -67,6 +71,10 @@ class TestObserver final : public RunObserver {
       text += table.row({op, fmt::format("{}", c.passed), fmt::format("{}", c.failed), fmt::format("{}", c.skipped),
                          fmt::format("{}", c.elements), fmt::format("{:.2g}", c.worst_nmse)});
     }
+    if (const size_t skipped = total().skipped; skipped > 0) {
+      text += fmt::format("\nskipped {}, for example: {}{}\n", skipped, skip_reason_,
+                          context_.verbose ? "" : " (-v: all reasons)");
+    }
     return text;
   }
   Counts total() const {
@@ -82,6 +90,8 @@ class TestObserver final : public RunObserver {
  private:
   CliContext& context_;
   std::map<std::string, Counts> counts_;
+  std::string skip_reason_;      // of one skipped case, of the table's own choice where there is one
+  bool skipped_choice_ = false;  // it is of the table's own choice
 };
 
 Result<std::vector<BenchCase>> selected(const BenchFlags& flags, const DeviceInfo& device, const Profile* profile) {

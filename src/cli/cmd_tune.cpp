@@ -15,6 +15,7 @@
 #include "bench/type_word.h"
 #include "cli/checks.h"
 #include "cli/command.h"
+#include "cli/outputs.h"
 #include "core/file.h"
 #include "core/units.h"
 #include "device/cuda/compile.h"
@@ -123,7 +124,10 @@ Result<std::vector<TuneShape>> shapes_of(const TuneFlags& flags, const DeviceInf
 Result<std::vector<std::string>> keys_of(const TuneFlags& flags, const OpDef& op, const DeviceInfo& device) {
   const auto axis = std::find_if(op.axes().begin(), op.axes().end(), [](const Axis& a) { return a.name == "type"; });
   if (axis == op.axes().end()) {
-    return invalid(fmt::format("{} has no types to tune", op.name()));
+    return invalid(
+        fmt::format("tune is for products of a weight type (mul_mat); for {}, measure with `bench {} --variant "
+                    "full` and write the rules by hand (docs/profile-schema.md)",
+                    op.name(), op.name()));
   }
   std::vector<std::string> keys;
   if (flags.types.empty()) {
@@ -197,7 +201,7 @@ std::string default_journal(const CliContext& context, const DeviceInfo& device)
 }
 
 void print_key(CliContext& context, const std::string& op, const KeyReport& r) {
-  context.print(fmt::format("\n{} {}: {} of {} shapes measured, {} unseen ones checked\n", op, r.key,
+  context.print(fmt::format("\n{} {}: {} of {} shapes measured, {} unseen checked\n", op, r.key,
                             std::min(r.points.size(), r.shapes_planned), r.shapes_planned, r.checked));
   for (size_t i = 0; i < r.table.rules.size(); ++i) {
     const Rule& rule = r.table.rules[i];
@@ -247,6 +251,17 @@ void add_made_by(CliContext& context, const DeviceInfo& device, const std::strin
   report.changes.made_by = made_by;
 }
 
+// The profile to write or merge into: the file named, or this user's for the device.
+Result<std::string> target_file(const CliContext& context, const TuneFlags& flags, const DeviceInfo& device) {
+  if (!flags.write.empty()) {
+    return flags.write;
+  }
+  if (context.profile_dir.empty()) {
+    return invalid("there is no folder for profiles (HOME is not set): name a file with --write");
+  }
+  return context.profile_dir + "/" + profile_file_name(device);
+}
+
 Status write_profile(CliContext& context, const TuneFlags& flags, const DeviceInfo& device, const TuneReport& report) {
   if (!flags.json.empty()) {
     CUDABK_TRY(context.write_document(flags.json, profile_to_json(report.profile)));
@@ -255,13 +270,7 @@ Status write_profile(CliContext& context, const TuneFlags& flags, const DeviceIn
     context.print("nothing written (--dry-run)\n");
     return success();
   }
-  std::string path = flags.write;
-  if (path.empty()) {
-    if (context.profile_dir.empty()) {
-      return invalid("there is no folder for profiles (HOME is not set): name a file with --write");
-    }
-    path = context.profile_dir + "/" + profile_file_name(device);
-  }
+  CUDABK_ASSIGN(const std::string path, target_file(context, flags, device));
   CUDABK_ASSIGN(const Profile written, update_profile_file(path, report.profile, report.changes, family_set()));
   for (const std::string& warning : written.warnings) {
     context.notice("warning: " + warning);
@@ -270,20 +279,27 @@ Status write_profile(CliContext& context, const TuneFlags& flags, const DeviceIn
   return success();
 }
 
-// A file named with --write is merged into, or new. What is no profile stays as it is, and the tuning is not begun.
-Status check_write(const std::string& path, const DeviceInfo& device) {
+// A file named with --write is merged into, or new. What is no profile stays as it is, and the tuning is not begun; nor
+// is it where nothing could be written at its end.
+Status check_write(const CliContext& context, const TuneFlags& flags, const DeviceInfo& device) {
+  CUDABK_TRY(check_files({flags.json}));
+  if (!flags.dry_run) {
+    CUDABK_ASSIGN(const std::string target, target_file(context, flags, device));
+    CUDABK_TRY(check_files({flags.json, target}));
+  }
+  const std::string& path = flags.write;
   std::error_code error;
   if (path.empty() || !std::filesystem::exists(path, error)) {
     return success();
   }
   CUDABK_ASSIGN(const std::string text, read_file(path));
   Result<Profile> present = parse_profile(text, path, family_set(), ParseMode::kLenient);
-  const std::string context = fmt::format("--write: {} exists and cannot be merged into", path);
+  const std::string what = fmt::format("--write: {} exists and cannot be merged into", path);
   if (!present.ok()) {
-    return std::move(present).error().with_context(context);
+    return std::move(present).error().with_context(what);
   }
   const std::string why = device_mismatch(present->device, device);
-  return why.empty() ? success() : Status(invalid(context + ": " + why));
+  return why.empty() ? success() : Status(invalid(what + ": " + why));
 }
 
 // The defaults that tuning starts from and measures against: not what an earlier run wrote for this user. --layout
@@ -354,7 +370,7 @@ Status run(CliContext& context, const TuneFlags& flags) {
   if (flags.list) {
     return list(context, options);
   }
-  CUDABK_TRY(check_write(flags.write, info));
+  CUDABK_TRY(check_write(context, flags, info));
   const std::string journal_file = flags.journal.empty() ? default_journal(context, info) : flags.journal;
   if (flags.isolate) {
     return run_isolated(context, flags, journal_file);
@@ -364,6 +380,10 @@ Status run(CliContext& context, const TuneFlags& flags) {
   CUDABK_ASSIGN(const auto factory, DeviceBenchFactory::create(*device, *op, base, flags.seed));
   context.print(fmt::format("{}, {} SMs; defaults: {}; journal: {} ({} entries)\n", device_label(info.name, info.arch),
                             info.sm_count, base.source, journal_file, journal.size()));
+  if (journal.skipped_lines() > 0) {
+    context.notice(
+        fmt::format("note: {} lines of the journal are no timings and were left out", journal.skipped_lines()));
+  }
   if (info.emulated) {
     context.print("times are the emulator's: the profile is for the emulated device only\n");
   }

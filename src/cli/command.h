@@ -48,7 +48,7 @@ class CliContext {
   // Writes a document to FILE (atomically) or, for "-", to stdout.
   Status write_document(const std::string& file, std::string_view text);
 
-  // Set by the handler of SIGINT and SIGTERM; long work polls it and returns what it has.
+  // Set by the handler of SIGINT, SIGTERM and SIGHUP; long work polls it and returns what it has.
   static const std::atomic<bool>& interrupted();
 
   // Exit status: the first that applies in the order 130, 70, 2, 6, 5, 1, 4, 3, 0 wins.

@@ -1,7 +1,9 @@
 // What the subcommands share: environment, device, profile, output channels, exit status.
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -20,12 +22,13 @@ namespace {
 
 constexpr int kExitInternal = 70;
 constexpr int kExitInterrupted = 130;
-// cli.md: if several apply, the first in this order wins.
+// If several apply, the first in this order wins (docs/gating.md).
 constexpr int kPrecedence[] = {kExitInterrupted, kExitInternal, 2, 6, 5, 1, 4, 3};
 
 std::atomic<bool> interrupted_flag{false};
 
-// The first Ctrl-C, or SIGTERM as CI systems send it, asks for partial results, a second one ends the process at once.
+// The first Ctrl-C, SIGTERM as CI systems send it, or SIGHUP of a terminal that is gone asks for partial results, a
+// second one ends the process at once.
 void on_interrupt(int) {
   if (interrupted_flag.exchange(true)) {
     _exit(kExitInterrupted);
@@ -46,6 +49,14 @@ std::string user_folder(const char* xdg, const char* below_home) {
     return home + "/" + below_home + "/cudabk";
   }
   return "";
+}
+
+// What fits on one line of the terminal: a longer one would wrap, and only its last part be overwritten.
+size_t progress_columns() {
+  constexpr size_t kMost = 100;
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  return known ? std::min(kMost, static_cast<size_t>(size.ws_col) - 1) : kMost;
 }
 
 int exit_code(ErrorKind kind) {
@@ -102,6 +113,9 @@ CliContext::CliContext() {
   color = isatty(STDOUT_FILENO) != 0 && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
+  if (std::signal(SIGHUP, on_interrupt) == SIG_IGN) {  // nohup
+    std::signal(SIGHUP, SIG_IGN);
+  }
 }
 
 CliContext::~CliContext() { clear_progress(); }
@@ -178,8 +192,7 @@ void CliContext::show_progress(std::string_view line) {
     clear_progress();
     return;
   }
-  constexpr size_t kColumns = 100;
-  const std::string text = "\r" + std::string(line.substr(0, kColumns)) + "\x1b[K";
+  const std::string text = "\r" + std::string(line.substr(0, progress_columns())) + "\x1b[K";
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
   progress_shown_ = true;

@@ -1,6 +1,7 @@
 // cudabk: parses the command line and runs one subcommand. Exit statuses: docs, table "Exit status".
 #include <cstdio>
 #include <exception>
+#include <sstream>
 
 #include "cli/command.h"
 #include "cli/parse_error.h"
@@ -36,7 +37,10 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version
-      return app.exit(error);
+      std::ostringstream text;
+      app.exit(error, text, text);
+      context.print(text.str());
+      return context.exit_status();
     }
     const Error described = invalid(describe_parse_error(app, error));
     context.note_error(described);

@@ -9,7 +9,7 @@
 
 namespace cudabk {
 
-// What a caller can do about an error; src/cli maps each kind to its exit status (docs: cli.md table).
+// What a caller can do about an error; src/cli maps each kind to its exit status (README.md).
 enum class ErrorKind {
   kInvalid,       // bad command line, unusable file, illegal shape           -> exit 2
   kUnsupported,   // legal, but this op/type/device combination is not done   -> exit 2

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -22,6 +23,16 @@ std::string format_time_ns(double ns) {
     return fmt::format("{:.2f} ms", ns / 1e6);
   }
   return fmt::format("{:.2f} s", ns / 1e9);
+}
+
+std::string format_left_s(double seconds) {
+  if (!std::isfinite(seconds)) {
+    return "-";
+  }
+  if (seconds < 99.5) {
+    return fmt::format("{:.0f} s", std::max(1.0, seconds));
+  }
+  return seconds < 99.5 * 60 ? fmt::format("{:.0f} min", seconds / 60) : fmt::format("{:.1f} h", seconds / 3600);
 }
 
 std::string format_bytes(double bytes) {

@@ -10,6 +10,7 @@
 namespace cudabk {
 
 std::string format_time_ns(double ns);         // "812 ns", "11.4 µs", "3.20 ms", "1.50 s"
+std::string format_left_s(double seconds);     // of progress lines: "3 s", "4 min", "2.5 h"
 std::string format_bytes(double bytes);        // "33.0 MB" (powers of 1000)
 std::string format_rate(double bytes_per_ns);  // GB/s: bytes per ns
 std::string format_count(int64_t n);           // "14336"

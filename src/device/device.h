@@ -34,6 +34,10 @@ struct DeviceInfo {
   std::string driver_text;  // "580.159.04"; empty on the emulated device
   std::string uuid;         // empty on the emulated device
   bool emulated = false;
+
+  // The cc that kernels see as kArch / 10, for sizes that depend on it: the emulated device's kernels are compiled
+  // once, as for sm_80, whatever it poses as.
+  int code_cc() const { return emulated ? 80 : cc; }
 };
 
 struct Dim3 {

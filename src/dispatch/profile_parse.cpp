@@ -92,6 +92,9 @@ Result<Json> Parser::read_json(std::string_view text) const {
   if (nests_deeper_than(text, kMaxJsonDepth)) {
     return fail("", fmt::format("nested deeper than {}", kMaxJsonDepth));
   }
+  if (has_zero_byte(text)) {
+    return fail("", "not valid JSON: it holds a zero byte");
+  }
   try {
     Json json = Json::parse(text, watch);
     if (!repeated.empty()) {

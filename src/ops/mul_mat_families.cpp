@@ -147,17 +147,19 @@ Support up_to_columns(const Problem& p, int columns) {
   return p.dim("n") <= columns ? Support{}
                                : Support::no(fmt::format("up to {} columns, the problem has {}", columns, p.dim("n")));
 }
-// Two units of codes and, for narrow ones, of activations are held; unrolled, both stay until the other has come.
-int frag_vector_warps_of_sm(FragShape s, int64_t n, int strips, int unroll) {
+// Two units of codes are held and, where packed ones are loaded ahead, two of activations; unrolled, both stay until the
+// other has come.
+int frag_vector_warps_of_sm(FragShape s, int64_t n, const Config& c) {
   const int bits = s.low_bits + s.high_bits;
-  if (unroll == 1) {
-    return 16;
-  }
-  if (n > 1 && strips == 2 && s.codes == FragCodes::kTable16) {
-    return 14;
+  const bool own = c.at("pack") == 0;
+  if (c.at("unroll") == 1) {
+    return own && n > 1 && bits == 6 ? 14 : 16;
   }
   if (n <= 1) {
-    return bits == 6 ? 14 : 16;
+    return !own && bits == 6 ? 14 : 16;
+  }
+  if (!own && c.at("strips") == 2 && s.codes == FragCodes::kTable16) {
+    return 14;
   }
   return bits == 4 && s.group == 32 && s.scale != FragScale::kExponent ? 16 : 14;
 }
@@ -165,11 +167,14 @@ Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo&
   if (const Support s = up_to_columns(p, 2); !s) {
     return s;
   }
+  if (c.at("pack") == 0 && (p.dim("k") % kFragDepth != 0 || p.dim("x_dense") == 0)) {
+    return Support::no(fmt::format("packs k by {} elements of dense columns itself", kFragDepth));
+  }
   const DType type = weight_type(p);
   const int strips = c.at("strips"), warps = c.at("warps") * strips;
-  const int limit = frag_vector_warps_of_sm(frag_shape(type), p.dim("n"), strips, c.at("unroll"));
+  const int limit = frag_vector_warps_of_sm(frag_shape(type), p.dim("n"), c);
   return frag_block_can_run({{"strips", strips}, {"warps", warps}}, limit,
-                            frag_vector_shared_bytes(type, c.at("warps"), strips, d.cc), d);
+                            frag_vector_shared_bytes(type, c.at("warps"), strips, d.code_cc()), d);
 }
 Support frag_ring_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (const Support s = up_to_columns(p, 4); !s) {
@@ -276,7 +281,9 @@ const std::vector<ConfigParam> kMmsfParams = {{"warps", {8, 16}, 8}, {"chunks", 
 // Chunks and stage: of 32 elements of k.
 const std::vector<ConfigParam> kMmsfRingParams = {
     {"warps", {8, 16}, 8}, {"chunks", {4, 8}, 4}, {"stage", {2, 4}, 4}, {"slots", {2, 3, 4}, 2}};
-const std::vector<ConfigParam> kFragVectorParams = {{"warps", {6, 8}, 6}, {"strips", {1, 2}, 1}, {"unroll", {1, 2}, 2}};
+// pack: 1: activations are packed by a kernel of their own.
+const std::vector<ConfigParam> kFragVectorParams = {
+    {"warps", {6, 8}, 6}, {"strips", {1, 2}, 1}, {"unroll", {1, 2}, 2}, {"pack", {0, 1}, 1}};
 const std::vector<ConfigParam> kFragRingParams = {
     {"strips", {1, 2}, 1}, {"warps", {4, 8, 12}, 8}, {"stages", {1, 2}, 2}};
 const std::vector<ConfigParam> kFragWideParams = {

@@ -38,8 +38,8 @@ BufferRef pack_columns(const Tensor& x, FragShape s, int cols, LowerContext& ctx
   return memory.ref;
 }
 
-// What a product's blocks are: columns that are packed together, columns and strips of a block, all of its warps, bytes
-// of shared memory.
+// What a product's blocks are: columns that are packed together (0: the product packs them), columns and strips of a
+// block, all of its warps, bytes of shared memory.
 struct FragBlock {
   int tile_cols, cols, strips, warps, shared;
 };
@@ -55,13 +55,19 @@ Launches lower_frag(const Product& p, KernelKey key, const FragBlock& block, Low
   Launches launches;
   const Tensor& w = p.weights;
   const std::string label = fmt::format("{} {}", p.choice.family, dtype_name(w.type));
-  const BufferRef x = pack_columns(p.x, frag_shape(w.type), block.tile_cols, ctx, launches);
+  const bool own = block.tile_cols == 0;
+  const BufferRef x = own ? ctx.data(p.x) : pack_columns(p.x, frag_shape(w.type), block.tile_cols, ctx, launches);
   const Dim3 grid = {static_cast<uint32_t>((frag_strips(p.m()) + block.strips - 1) / block.strips),
                      static_cast<uint32_t>((p.n() + block.cols - 1) / block.cols), grid_extent(p.batch())};
   KernelCall<FragArgs> call(std::move(key), grid, {static_cast<uint32_t>(block.warps * 32)},
                             static_cast<uint32_t>(block.shared));
   set_frag_weights(call, p, *frag_view(w), ctx);  // the families apply to nothing else
   call.bind(call.args.x, x);
+  if (own) {
+    call.args.x_nb1 = p.x.nb[1];
+    call.args.x_nb2 = p.x.nb[2];
+    call.args.x_nb3 = p.x.nb[3];
+  }
   call.bind(call.args.dst, ctx.data(p.dst));
   set_epilogue(call, p, ctx);
   call.work().programmatic = weights_are_constant(w);
@@ -75,10 +81,13 @@ Launches lower_frag_vector(const Product& p, LowerContext& ctx) {
   const Config& c = p.choice.config;
   const int warps = c.at("warps"), strips = c.at("strips"), unroll = c.at("unroll"), cols = frag_narrow_columns(p.n());
   const DType type = p.weights.type;
-  return lower_frag(
-      p,
-      {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}, {}>", type_text(type), cols, warps, strips, unroll)},
-      {cols, cols, strips, warps * strips, frag_vector_shared_bytes(type, warps, strips, ctx.device().cc)}, ctx);
+  const bool own = c.at("pack") == 0 && rows_aligned(p.x, 8);  // views that begin anywhere are packed before
+  return lower_frag(p,
+                    {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}, {}, {}>", type_text(type), cols, warps,
+                                                  strips, unroll, own)},
+                    {own ? 0 : cols, cols, strips, warps * strips,
+                     frag_vector_shared_bytes(type, warps, strips, ctx.device().code_cc())},
+                    ctx);
 }
 
 Launches lower_frag_ring(const Product& p, LowerContext& ctx) {

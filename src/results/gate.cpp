@@ -14,7 +14,7 @@
 namespace cudabk {
 namespace {
 
-// cli.md: if several apply, the first in this order wins.
+// If several apply, the first in this order wins (docs/gating.md).
 constexpr int kPrecedence[] = {kExitInterrupted, kExitInternal,  kExitUnusable, kExitUnfit,
                                kExitWrongOutput, kExitRegressed, kExitNothing,  kExitInconclusive};
 

@@ -173,7 +173,8 @@ Result<std::pair<ResultSet, ResultSet>> measure_ab(const AbPlan& plan, bool* cut
       const bool old_build = (round + turn) % 2 == 0;
       const BenchProcess& process = old_build ? plan.old_build : plan.present_build;
       if (plan.progress) {
-        plan.progress(fmt::format("round {} of {}: {}", round + 1, plan.rounds, process.binary.string()));
+        plan.progress(fmt::format("round {} of {}, {}: {}", round + 1, plan.rounds,
+                                  old_build ? "baseline" : "candidate", process.binary.string()));
       }
       const fs::path json = plan.folder / fmt::format("round{}-{}.json", round + 1, old_build ? "a" : "b");
       const bool stop = plan.interrupted != nullptr && *plan.interrupted;
@@ -209,6 +210,11 @@ Remeasure remeasure_ab(const AbPlan& plan) {
   return [plan](const std::vector<const CaseComparison*>& cases, int round) -> Result<std::pair<ResultSet, ResultSet>> {
     AbPlan again = plan;
     again.rounds = 2;
+    if (plan.progress) {
+      again.progress = [&plan, count = cases.size()](const std::string& line) {
+        plan.progress(fmt::format("measuring {} suspect{} again, {}", count, count == 1 ? "" : "s", line));
+      };
+    }
     CUDABK_ASSIGN(again.old_build.arguments, narrowed(plan.old_build.arguments, cases));
     CUDABK_ASSIGN(again.present_build.arguments, narrowed(plan.present_build.arguments, cases));
     again.folder = plan.folder / fmt::format("confirm{}", round + 1);
@@ -233,7 +239,8 @@ Remeasure remeasure_candidate(const ResultSet& baseline, const ResultSet& candid
         continue;
       }
       if (plan.progress) {
-        plan.progress(fmt::format("measuring {} suspects again, round {}", cases.size(), round + 1));
+        plan.progress(fmt::format("measuring {} suspect{} again, round {}", cases.size(), cases.size() == 1 ? "" : "s",
+                                  round + 1));
       }
       BenchProcess process = plan.present_build;
       CUDABK_ASSIGN(process.arguments, narrowed(repeatable_arguments(environment.arguments), cases));

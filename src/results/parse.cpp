@@ -299,7 +299,7 @@ Refusal read_document(std::string_view text, ResultFile& file) {
     return {LoadFault::kNotJson, fmt::format("nested deeper than {}: no result", kMaxJsonDepth)};
   }
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) {
+  if (json.is_discarded() || has_zero_byte(text)) {
     return {LoadFault::kNotJson, "truncated or not JSON"};
   }
   if (Refusal refusal = check_schema(json); refusal.fault != LoadFault::kNone) {

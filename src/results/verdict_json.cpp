@@ -216,7 +216,7 @@ Result<GateVerdict> parse_verdict(std::string_view text, std::string_view name) 
     return fail(fmt::format("nested deeper than {}: no verdict", kMaxJsonDepth));
   }
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) {
+  if (json.is_discarded() || has_zero_byte(text)) {
     return fail("truncated or not JSON");
   }
   if (!json.is_object() || !json.contains("schema") || json["schema"] != kVerdictSchema) {

@@ -93,6 +93,8 @@ TEST(Cli, BadInputIsOneLineAndAStatus) {
       {{"bench", "add", "--type", "q4_K"}, 2, "--type: q4_K is no type that add takes here; valid: f32, f16"},
       {{"tune", "mulmat", "--margin", "5"}, 2, "--margin: \"5\": expected a share"},
       {{"test", "--type", "q9_K"}, 2, "valid: f32, f16, bf16, q4_0"},
+      {{"tune", "mulmat", "--write", "/dev/null/x.json"}, 2, "/dev/null is no folder"},
+      {{"tune", "mulmat", "--json", "/dev/null/x.json", "--dry-run"}, 2, "/dev/null is no folder"},
       {{"tune", "rms_norm"}, 2, "ops that can be tuned: mul_mat"},
       {{"tune", "mulmat", "--strategy", "luck"}, 2, "valid: halving, exhaustive"},
       {{"explain", "mulmat", "--varian", "mmq"}, 2, "(did you mean --variant?); see cudabk explain --help"},
@@ -337,7 +339,8 @@ TEST(Cli, ListOfCasesRunsNothing) {
 TEST(Cli, AFullStdoutIsAnError) {
   ProcessOptions full;
   full.stdout_file = "/dev/full";
-  for (const std::vector<std::string>& words : {small_bench(), small_bench({"--json", "-"}), {"list", "ops"}}) {
+  for (const std::vector<std::string>& words :
+       {small_bench(), small_bench({"--json", "-"}), {"list", "ops"}, {"bench", "--help"}}) {
     const ProcessResult r = run_cudabk(words, full);
     EXPECT_EQ(r.status, 2) << r.err;
     EXPECT_NE(r.err.find("error: cannot write to standard output"), std::string::npos) << r.err;
@@ -471,7 +474,7 @@ TEST(Cli, ASingleSampleHasNoNoise) {
 TEST(Cli, ExplainCountsLaunches) {
   const ProcessResult one = run_cudabk({"explain", "add", "--no-compile"});
   EXPECT_NE(one.out.find(", 1 launch "), std::string::npos) << one.out;
-  const ProcessResult two = run_cudabk({"explain", "mulmat", "--type", "q4_K", "-n", "1", "--no-compile"});
+  const ProcessResult two = run_cudabk({"explain", "mulmat", "--type", "q4_K", "-n", "4", "--no-compile"});
   EXPECT_NE(two.out.find(", 2 launches "), std::string::npos) << two.out;
 }
 

@@ -150,6 +150,18 @@ TEST_F(Hostile, NamesInAnyScriptAndBytesThatAreNone) {
   EXPECT_EQ(run_cudabk({"report", odd, "--html", file("r.html")}).status, 0);
 }
 
+// A hash that this machine cannot compute is not passed over in silence.
+TEST_F(Hostile, LintSaysWhichCodeItDidNotCompare) {
+  const std::string profile = R"({"schema": "cudabk-profile/1", "device": {"name": "*", "arch": "sm_80"}, "tables":
+      {"mul_mat": {"q4_K": [{"n": [1, 8], "use": "mmvq", "code": "sha256:0"}, {"use": "dequant_gemm"}],
+                   "*": [{"n": [1, 8], "use": "mmvq", "code": "sha256:0"}, {"use": "dequant_gemm"}]}}})";
+  const ProcessResult r = run_cudabk({"profile", "lint", "--code", folder_.write("p.json", profile).string()});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("/tables/mul_mat/q4_K/0: stale"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("1 code hashes were not compared"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("the first: mul_mat * n 1..8: mmvq"), std::string::npos) << r.out;
+}
+
 // ---- processes that are ended ----
 
 // Processes whose command line mentions `word`.
@@ -190,11 +202,14 @@ TEST_F(Hostile, TerminationIsAnInterruption) {
   words.insert(words.end(), {"--json", file("run.json")});
   ProcessOptions options;
   options.when_file = file("run.json");
-  options.signal = SIGTERM;
-  EXPECT_EQ(run_cudabk(words, options).status, 130);
-  const Result<ResultFile> left = load_result(file("run.json"));
-  ASSERT_TRUE(left.ok()) << left.error().message;
-  EXPECT_EQ(left->run.incomplete_reason, "interrupted");
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    fs::remove(file("run.json"));
+    options.signal = signal;
+    EXPECT_EQ(run_cudabk(words, options).status, 130) << signal;
+    const Result<ResultFile> left = load_result(file("run.json"));
+    ASSERT_TRUE(left.ok()) << left.error().message;
+    EXPECT_EQ(left->run.incomplete_reason, "interrupted") << signal;
+  }
 }
 
 TEST_F(Hostile, AKilledGateLeavesNeitherAnOldVerdictNorABenchmark) {

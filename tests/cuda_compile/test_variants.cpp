@@ -51,6 +51,10 @@ TEST(Variants, FilterAndSamples) {
   for (size_t i = 0; i < sampled.size(); ++i) {
     EXPECT_EQ(sampled[i].key, again[i].key);
   }
+  // As `kernels list` prints it, and without its spaces.
+  for (const char* form : {"frag/vector.h frag_vector<DType::q4_K, 1, 6, 1, 2>", "frag_vector<DType::q4_K,1,6,1,2>"}) {
+    EXPECT_EQ(variants("sm_80", {.filter = form}).size(), 1U) << form;
+  }
   EXPECT_EQ(kernel_variants("sm_80", {.filter = "["}).error().kind, ErrorKind::kInvalid);
   EXPECT_EQ(kernel_variants("sm_81", {}).error().kind, ErrorKind::kInvalid);
 }

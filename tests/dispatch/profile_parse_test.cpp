@@ -29,6 +29,7 @@ std::vector<Bad> bad_files() {
   no_schema.replace(no_schema.find("schema"), 6, "Schema");
   return {
       {"empty", "", "/", "empty"},
+      {"more behind a zero byte", good + std::string("\0}", 2), "/", "zero byte"},
       {"truncated", good.substr(0, good.size() / 2), "/", "not valid JSON"},
       {"invalid UTF-8", file(kTable, "\"name\": \"\xff\xfe\", \"arch\": \"sm_80\""), "/", "not valid JSON"},
       {"not an object", "[]", "/", "expected an object"},

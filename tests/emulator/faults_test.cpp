@@ -241,13 +241,13 @@ TEST(AfterAFault, TheNextLaunchIsSound) {
   }
 }
 
+void shared_overrun_kernel(VectorArgs a) { shared_memory<float>()[a.count] = 1; }
+
 #ifdef __SANITIZE_ADDRESS__
 void add_kernel(VectorArgs a) {
   const int i = block_x() * 32 + thread_x();
   a.y[i] = a.x[i] + 1;  // no check of the tail
 }
-
-void shared_overrun_kernel(VectorArgs a) { shared_memory<float>()[a.count] = 1; }
 
 void async_overrun_kernel(VectorArgs a) {
   async_copy_16(shared_memory<float>(), a.x + a.count);
@@ -280,6 +280,15 @@ TEST_F(OutOfBoundsDeath, AsyncCopy) {
   EXPECT_DEATH((void)launch(async_overrun_kernel, args(40), {.threads = 1, .shared_bytes = 128}), "AddressSanitizer");
 }
 #else
+TEST(SharedOverrun, IsAnErrorWithoutSanitizersToo) {
+  for (const int at : {25, 1000, -1, -1024}) {
+    const std::string error = launch(shared_overrun_kernel, VectorArgs{nullptr, nullptr, at},
+                                     {.threads = 1, .shared_bytes = 100, .blocks = 2});
+    EXPECT_TRUE(mentions(error, "outside of the 100 bytes")) << at << error;
+  }
+  EXPECT_EQ(launch(shared_overrun_kernel, VectorArgs{nullptr, nullptr, 24}, {.threads = 1, .shared_bytes = 100}), "");
+}
+
 TEST(OutOfBoundsDeath, NeedsAddressSanitizer) {
   GTEST_SKIP() << "out-of-bounds accesses are caught in builds with AddressSanitizer (-DCUDABK_SANITIZE=ON) only";
 }

@@ -278,7 +278,9 @@ class FragProduct : public FragLayout {
     const Memory dst = device_->allocate(w.m * n * 4).value();
     FragArgs args{};
     args.weights = reinterpret_cast<const uint8_t*>(packed.ptr());
-    args.x = reinterpret_cast<const uint8_t*>(units.ptr());
+    const bool own = entry.ends_with(", true>");  // packs activations itself
+    args.x = reinterpret_cast<const uint8_t*>(own ? x_memory.ptr() : units.ptr());
+    args.x_nb1 = w.k * 4;
     args.dst = reinterpret_cast<float*>(dst.ptr());
     args.batch = {1, 1, 1, 1};
     args.m = static_cast<int32_t>(w.m);
@@ -324,13 +326,26 @@ TEST_P(FragProduct, OneTwoAndFourColumns) {
     const int warps = ring ? 8 : 6;
     const std::string header = ring ? "frag/narrow_ring.h" : "frag/vector.h";
     const std::string entry =
-        ring ? kernel("frag_ring", "4, 1, 8, 2") : kernel("frag_vector", std::to_string(cols) + ", 6, 1, 2");
+        ring ? kernel("frag_ring", "4, 1, 8, 2") : kernel("frag_vector", std::to_string(cols) + ", 6, 1, 2, false");
     const int shared =
         ring ? frag_ring_shared_bytes(GetParam(), 4, 1, 8, 2) : frag_vector_shared_bytes(GetParam(), 6, 1, kEmulatedCc);
     const Matrix w = random_weights(16, 256, kLayoutSeed);
     EXPECT_LT(error_of(w, cols, header, entry, 16, cols, warps, shared), kBound) << cols << " columns, one unit";
     const Matrix large = random_weights(33, 256 * 35, kLayoutSeed);  // each warp has several units, rings go around
     EXPECT_LT(error_of(large, cols, header, entry, 16, cols, warps, shared), kBound) << cols << ", 35 units";
+  }
+}
+
+// Each warp packs what it multiplies.
+TEST_P(FragProduct, ColumnsPackedByTheProduct) {
+  for (const int cols : {1, 2}) {
+    const std::string entry = kernel("frag_vector", std::to_string(cols) + ", 6, 1, 2, true");
+    const int shared = frag_vector_shared_bytes(GetParam(), 6, 1, kEmulatedCc);
+    const Matrix w = random_weights(33, 256 * 20, kLayoutSeed);
+    for (const float scale : {1.0F, 1e-30F, 1e30F}) {
+      EXPECT_LT(error_of(w, cols, "frag/vector.h", entry, 16, cols, 6, shared, scale), kBound)
+          << cols << " columns, activations of " << scale;
+    }
   }
 }
 
@@ -355,10 +370,8 @@ TEST_P(FragProduct, ColumnsOfAnySize) {
 }
 
 TEST_P(FragProduct, StraightIntoRegisters) {
-  if (!compiled_for_two_strips()) {
-    GTEST_SKIP() << "compiled for the emulated device for one type of each kind";
-  }
-  for (const int warps : {4, 6}) {
+  const bool both = compiled_for_two_strips() || GetParam() == DType::q2_K || GetParam() == DType::q4_1;
+  for (const int warps : both ? std::vector<int>{4, 6} : std::vector<int>{4}) {
     for (const int64_t n : {8, 3, 17}) {
       const double error = error_of(random_weights(33, 256 * 19, kLayoutSeed), n, "frag/direct.h",
                                     kernel("frag_direct", std::to_string(warps)), 16, 8, warps,
@@ -374,7 +387,7 @@ TEST_P(FragProduct, TwoStripsPerBlock) {
     GTEST_SKIP() << "compiled for the emulated device for one type of each kind";
   }
   const Matrix w = random_weights(33, 256 * 35, kLayoutSeed);
-  EXPECT_LT(error_of(w, 1, "frag/vector.h", kernel("frag_vector", "1, 6, 2, 1"), 32, 1, 12,
+  EXPECT_LT(error_of(w, 1, "frag/vector.h", kernel("frag_vector", "1, 6, 2, 1, false"), 32, 1, 12,
                      frag_vector_shared_bytes(GetParam(), 6, 2, kEmulatedCc)),
             kBound);
   for (const int cols : {1, 2, 4}) {

@@ -280,6 +280,7 @@ TEST(VerdictJson, RefusesWhatIsNoIntactVerdict) {
     return verdict.ok() ? "accepted" : verdict.error().message;
   };
   EXPECT_NE(message(text.substr(0, 300)).find("truncated"), std::string::npos);
+  EXPECT_NE(message(text + std::string("\0x", 2)).find("not JSON"), std::string::npos);
   EXPECT_NE(message("{}").find("no verdict"), std::string::npos);
   std::string edited = text;
   edited.replace(edited.find("\"exit_status\": 1"), 16, "\"exit_status\": 0");

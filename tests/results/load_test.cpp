@@ -98,6 +98,8 @@ const FaultCase kFaults[] = {
        const std::string text = result_to_json(two_cases());
        return text.substr(0, text.size() / 2);
      }},
+    {"more behind a zero byte", LoadFault::kNotJson, ErrorKind::kInvalid, "not JSON",
+     [] { return result_to_json(two_cases()) + std::string("\0x", 2); }},
     {"deep", LoadFault::kNotJson, ErrorKind::kInvalid, "deeper", [] { return std::string(1000000, '['); }},
     {"list", LoadFault::kOtherDocument, ErrorKind::kInvalid, "no result", [] { return std::string("[1, 2]"); }},
     {"profile", LoadFault::kOtherDocument, ErrorKind::kInvalid, "cudabk-profile/1",

@@ -120,6 +120,18 @@ TEST_F(JournalFile, GarbageIsCountedNotFatal) {
   EXPECT_EQ(journal->skipped_lines(), 3U);
 }
 
+TEST_F(JournalFile, AFileOfAnotherKindIsLeftAlone) {
+  fs::create_directories(dir_);
+  for (const std::string& other : {std::string("{\n  \"schema\": \"cudabk-profile/1\"\n}\n"),
+                                   std::string("{\"schema\": 1}"), std::string("q4_K,16,1\n"), std::string(1, '\0')}) {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << other;
+    const auto journal = Journal::open(path_, false);
+    ASSERT_FALSE(journal.ok()) << other;
+    EXPECT_EQ(journal.error().kind, ErrorKind::kInvalid);
+    EXPECT_EQ(fs::file_size(path_), other.size());
+  }
+}
+
 TEST_F(JournalFile, TheCandidateThatWasRunningIsQuarantined) {
   {
     auto journal = Journal::open(path_, false);
