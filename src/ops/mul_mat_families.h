@@ -13,8 +13,8 @@ namespace cudabk {
 // the frag layout and this view of them can be read in place). Key: the weight type.
 Problem mul_mat_problem(const Tensor& product);
 
-// In order of last resort. frag_vector, frag_ring, frag_wide, frag_direct, frag_tile, mmvq, mmvf, mmsf, mmsf_ring, mmq,
-// mmf, dequant_gemm, blas, blas_batched.
+// In order of last resort. frag_vector, frag_ring, frag_wide, frag_direct, frag_tile, mmvq, mmvf, mmsf, mmsf_ring,
+// mmsf_group, mmq, mmf, dequant_gemm, blas, blas_batched.
 std::span<const Family> mul_mat_families();
 
 }  // namespace cudabk

@@ -5,12 +5,14 @@
 
 #include <array>
 #include <cstring>
+#include <map>
 #include <random>
 
 #include "device/device.h"
 #include "graph/dtype.h"
 #include "graph/half.h"
 #include "mmsf/group_args.h"
+#include "ops/mul_mat_families.h"
 
 namespace cudabk::test {
 namespace {
@@ -162,6 +164,35 @@ INSTANTIATE_TEST_SUITE_P(
                     GroupCase{DType::f16, 64, 25, 512, 2, 4, 1}, GroupCase{DType::bf16, 5, 16, 40, 1, 1, 1},
                     GroupCase{DType::f16, 5, 16, 24, 1, 1, 1}),
     name_of);
+
+Support group_support(std::map<std::string, int64_t> dims, const Config& config, const DeviceInfo& device) {
+  dims.insert({{"m", 4096}, {"n", 64}, {"k", 14336}, {"batch", 1}, {"f32_precision", 0}, {"x_f16", 0}, {"w_dense", 1}});
+  for (const Family& family : mul_mat_families()) {
+    if (family.name == "mmsf_group") {
+      return family.applicable({"mul_mat", "f16", {dims.begin(), dims.end()}}, config, device);
+    }
+  }
+  return Support::no("no such family");
+}
+
+TEST(MmsfGroupRules, WhatCannotRunIsRefused) {
+  DeviceInfo info = open_device("host", {}).value()->info();
+  info.arch = "sm_90a", info.cc = 90, info.emulated = false, info.max_shared_bytes = 232448;
+  const Config good{{"cols", 64}, {"groups", 2}, {"depth", 128}, {"split", 4}, {"share", 2}};
+  EXPECT_TRUE(group_support({}, good, info));
+  EXPECT_FALSE(group_support({{"n", 65}}, good, info)) << "columns";
+  EXPECT_FALSE(group_support({{"n", 16}}, good, info)) << "blocks of too many columns";
+  EXPECT_FALSE(group_support({{"k", 14340}}, good, info)) << "rows on multiples of 8 bytes";
+  EXPECT_FALSE(group_support({{"w_dense", 0}}, good, info)) << "rows with gaps";
+  EXPECT_FALSE(group_support({{"x_f16", 1}}, good, info)) << "f16 activations";
+  EXPECT_FALSE(group_support({{"f32_precision", 1}}, good, info)) << "precision";
+  info.max_shared_bytes = 99 * 1024;
+  EXPECT_FALSE(group_support({}, good, info)) << "shared memory";
+  info.max_shared_bytes = 232448, info.emulated = true;
+  EXPECT_FALSE(group_support({}, good, info)) << "the emulated device";
+  info.emulated = false, info.arch = "sm_100a";
+  EXPECT_FALSE(group_support({}, good, info)) << "other warp groups";
+}
 
 }  // namespace
 }  // namespace cudabk::test
