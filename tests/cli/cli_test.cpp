@@ -474,7 +474,7 @@ TEST(Cli, ASingleSampleHasNoNoise) {
 TEST(Cli, ExplainCountsLaunches) {
   const ProcessResult one = run_cudabk({"explain", "add", "--no-compile"});
   EXPECT_NE(one.out.find(", 1 launch "), std::string::npos) << one.out;
-  const ProcessResult two = run_cudabk({"explain", "mulmat", "--type", "q4_K", "-n", "8", "--no-compile"});
+  const ProcessResult two = run_cudabk({"explain", "mulmat", "--type", "q4_K", "-n", "4", "--no-compile"});
   EXPECT_NE(two.out.find(", 2 launches "), std::string::npos) << two.out;
 }
 
