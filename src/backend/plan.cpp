@@ -43,7 +43,13 @@ struct ScratchBlock {
 class Planner final : public LowerContext {
  public:
   Planner(const Graph& graph, const DeviceInfo& device, const PlanOptions& options)
-      : graph_(graph), device_(device), options_(options) {}
+      : graph_(graph), device_(device), options_(options), readers_(graph.tensors().size()) {
+    for (const Tensor* node : graph.nodes()) {
+      for (const Tensor* src : node->src) {
+        ++readers_[static_cast<size_t>(src->id)];
+      }
+    }
+  }
 
   Result<Plan> run();
 
@@ -52,6 +58,7 @@ class Planner final : public LowerContext {
   BufferRef stored(const Tensor& root) override { return {BufferRef::Kind::kTensor, root.id, 0}; }
   BufferRef scratch(int64_t bytes) override;
   Shared shared_scratch(const Tensor& t, std::string_view tag, int64_t bytes) override;
+  int readers(const Tensor& t) const override { return readers_[static_cast<size_t>(t.id)]; }
   Result<Choice> choose(const OpDef& op, const Problem& problem) override;
 
  private:
@@ -74,6 +81,7 @@ class Planner final : public LowerContext {
   int current_node_ = -1;
   std::vector<ScratchBlock> blocks_;
   std::vector<SharedEntry> shared_;
+  std::vector<int> readers_;       // by tensor id
   std::vector<Launch> unpacking_;  // to be run before the launches that are being made
 };
 

@@ -84,6 +84,8 @@ class LowerContext {
     bool fresh = false;
   };
   virtual Shared shared_scratch(const Tensor& t, std::string_view tag, int64_t bytes) = 0;
+  // Nodes of the graph that read `t` itself, not through a view.
+  virtual int readers(const Tensor& t) const = 0;
   // The table's decision for `problem`; recorded in the plan for explain and results.
   virtual Result<Choice> choose(const OpDef& op, const Problem& problem) = 0;
 };

@@ -52,7 +52,7 @@ TEST(Variants, FilterAndSamples) {
     EXPECT_EQ(sampled[i].key, again[i].key);
   }
   // As `kernels list` prints it, and without its spaces.
-  for (const char* form : {"frag/vector.h frag_vector<DType::q4_K, 1, 6, 1, 2>", "frag_vector<DType::q4_K,1,6,1,2>"}) {
+  for (const char* form : {"frag/wide.h frag_wide<DType::q4_K, 1, 1, 8, 2>", "frag_wide<DType::q4_K,1,1,8,2>"}) {
     EXPECT_EQ(variants("sm_80", {.filter = form}).size(), 1U) << form;
   }
   EXPECT_EQ(kernel_variants("sm_80", {.filter = "["}).error().kind, ErrorKind::kInvalid);

@@ -190,6 +190,19 @@ TEST_F(PackedTensors, ProductsShareActivationsAndUnpackOnlyWhatIsNotAWholeStrip)
   expect_right(again);
 }
 
+// Told to pack for themselves, products do so until there are three of them.
+TEST_F(PackedTensors, ActivationsOfManyProductsArePackedOnce) {
+  plan.forced_family = "frag_vector";
+  plan.forced_config = {{"pack", 0}};
+  Tensor* x = leaf(DType::f32, {512, 1, 1, 1}, Usage::kCompute);
+  for (const int64_t rows : {48, 33, 16}) {
+    (*mul_mat(graph, leaf(DType::q4_K, {512, rows, 1, 1}), x))->is_output = true;
+    GraphBuffers buffers = filled();
+    EXPECT_EQ(launches_named("pack_units"), rows == 16 ? 1 : 0);
+    expect_right(buffers);
+  }
+}
+
 TEST_F(PackedTensors, AddendsAreFused) {
   Tensor* w = leaf(DType::q4_0, {288, 50, 1, 1});
   for (const int64_t n : {1, 4, 8, 9}) {

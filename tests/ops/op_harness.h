@@ -24,6 +24,7 @@ class PlainLowerContext final : public LowerContext {
   BufferRef stored(const Tensor& root) override { return {BufferRef::Kind::kTensor, root.id, 0}; }
   BufferRef scratch(int64_t) override { return {}; }
   Shared shared_scratch(const Tensor&, std::string_view, int64_t) override { return {}; }
+  int readers(const Tensor&) const override { return 1; }
   Result<Choice> choose(const OpDef& op, const Problem&) override {
     return internal_error(std::string(op.name()) + ": these ops have a single path");
   }
