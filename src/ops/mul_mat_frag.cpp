@@ -38,9 +38,6 @@ BufferRef pack_columns(const Tensor& x, FragShape s, int cols, LowerContext& ctx
   return memory.ref;
 }
 
-// A kernel that packs costs about as much as three products of one column that pack for themselves.
-constexpr int kReadersWorthPacking = 3;
-
 // What a product's blocks are: columns that are packed together (0: the product packs them), columns and strips of a
 // block, all of its warps, bytes of shared memory.
 struct FragBlock {
@@ -84,8 +81,8 @@ Launches lower_frag_vector(const Product& p, LowerContext& ctx) {
   const Config& c = p.choice.config;
   const int warps = c.at("warps"), strips = c.at("strips"), unroll = c.at("unroll"), cols = frag_narrow_columns(p.n());
   const DType type = p.weights.type;
-  // Views that begin anywhere are packed before, and what many products read.
-  const bool own = c.at("pack") == 0 && rows_aligned(p.x, 8) && ctx.readers(p.x) < kReadersWorthPacking;
+  // Views that begin anywhere are packed before, and so is what several nodes read: once for all of them.
+  const bool own = c.at("pack") == 0 && rows_aligned(p.x, 8) && ctx.readers(p.x) == 1;
   return lower_frag(p,
                     {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}, {}, {}>", type_text(type), cols, warps,
                                                   strips, unroll, own)},

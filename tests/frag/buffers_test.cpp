@@ -190,15 +190,15 @@ TEST_F(PackedTensors, ProductsShareActivationsAndUnpackOnlyWhatIsNotAWholeStrip)
   expect_right(again);
 }
 
-// Told to pack for themselves, products do so until there are three of them.
-TEST_F(PackedTensors, ActivationsOfManyProductsArePackedOnce) {
+// Told to pack for itself, a product does so if it is the only one that reads them.
+TEST_F(PackedTensors, ActivationsOfSeveralProductsArePackedOnce) {
   plan.forced_family = "frag_vector";
   plan.forced_config = {{"pack", 0}};
   Tensor* x = leaf(DType::f32, {512, 1, 1, 1}, Usage::kCompute);
   for (const int64_t rows : {48, 33, 16}) {
     (*mul_mat(graph, leaf(DType::q4_K, {512, rows, 1, 1}), x))->is_output = true;
     GraphBuffers buffers = filled();
-    EXPECT_EQ(launches_named("pack_units"), rows == 16 ? 1 : 0);
+    EXPECT_EQ(launches_named("pack_units"), rows == 48 ? 0 : 1);
     expect_right(buffers);
   }
 }
