@@ -41,8 +41,8 @@ class Journal {
   // Keeps entries in memory only.
   Journal() = default;
   // Reads `path` when it exists (lines that do not parse, such as one cut short by a kill, are counted and skipped) and
-  // appends to it from then on. With `fresh` the earlier content is set aside as PATH.old. kInvalid for a file that holds
-  // something else than timings.
+  // appends to it from then on. With `fresh` the earlier content is set aside as PATH.old. kInvalid for a file that
+  // holds something else than timings.
   static Result<Journal> open(const std::filesystem::path& path, bool fresh);
   Journal(Journal&& other) noexcept;
   Journal& operator=(Journal&& other) noexcept;

@@ -147,8 +147,8 @@ Support up_to_columns(const Problem& p, int columns) {
   return p.dim("n") <= columns ? Support{}
                                : Support::no(fmt::format("up to {} columns, the problem has {}", columns, p.dim("n")));
 }
-// Two units of codes are held and, where packed ones are loaded ahead, two of activations; unrolled, both stay until the
-// other has come.
+// Two units of codes are held and, where packed ones are loaded ahead, two of activations; unrolled, both stay until
+// the other has come.
 int frag_vector_warps_of_sm(FragShape s, int64_t n, const Config& c) {
   const int bits = s.low_bits + s.high_bits;
   const bool own = c.at("pack") == 0;
