@@ -9,6 +9,8 @@
 
 namespace cudabk {
 
+static_assert(has_warp_groups(), "not applicable: needs the warp groups of sm_90a");
+
 // Shared memory: a table (frag_lookup.h), stages of [columns][strips of all consumers], the barriers, then what results
 // of the columns are multiplied with. A producer warp fills stages, the warp groups (consumers) empty them.
 template <DType T, int Cols, int Groups, int Stages, int Cluster>

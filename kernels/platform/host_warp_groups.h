@@ -8,6 +8,7 @@
 #include "platform/host_numbers.h"
 #include "platform/host_state.h"
 
+#define KERNEL_CLUSTER(name, cluster, threads) inline void name
 #define KERNEL_CLUSTER_X(name, cluster, threads) inline void name
 
 namespace cudabk {
@@ -55,7 +56,14 @@ inline void wgmma_bf16(float (&d)[N], const uint32_t (&a)[4], uint64_t b) {
 
 // ---- clusters ----
 
+inline void cluster_sync() { block_sync(); }
 inline void cluster_sync_unordered() { block_sync(); }
+inline float load_cluster(const float* own, int block) {
+  if (block != 0) {
+    host::fail("a cluster of more than one block");
+  }
+  return *own;
+}
 inline void barrier_arrive_cluster(SharedBarrier* own, int block) {
   if (block != 0) {
     host::fail("a cluster of more than one block");
