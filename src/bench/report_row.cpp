@@ -88,9 +88,9 @@ std::vector<std::pair<std::string, std::set<std::string>>> RowLayout::axis_value
   std::set<std::string> targets;
   for (const Key& key : keys) {
     targets.insert(key.target);
-    for (const auto& [name, given] : key.params.values) {
-      if (std::none_of(axes.begin(), axes.end(), [&](const auto& axis) { return axis.first == name; })) {
-        axes.push_back({name, {}});
+    for (const auto& param : key.params.values) {
+      if (std::none_of(axes.begin(), axes.end(), [&](const auto& axis) { return axis.first == param.first; })) {
+        axes.push_back({param.first, {}});
       }
     }
   }
