@@ -14,6 +14,7 @@
 #include "ops/frag_weights.h"
 #include "ops/get_rows.h"
 #include "ops/mul_mat.h"
+#include "shuffled_device.h"
 #include "verify/verify.h"
 
 namespace cudabk::test {
@@ -24,10 +25,7 @@ constexpr uint64_t kSeed = 20261130;
 class PackedTensors : public testing::Test {
  protected:
   void SetUp() override {
-    DeviceOptions options;
-    options.thread_order = DeviceOptions::ThreadOrder::kShuffled;
-    options.shuffle_threads_seed = kSeed;
-    device = open_device("host", options).value();
+    device = open_shuffled_device(kSeed);
     for (const DTypeTraits& row : kDTypes) {
       if (frag_shape(row.type).exists()) {
         profile.layouts[row.name] = "frag";

@@ -14,6 +14,7 @@
 #include "formats/slices.h"
 #include "frag/args.h"
 #include "graph/init.h"
+#include "shuffled_device.h"
 
 namespace cudabk::test {
 
@@ -44,10 +45,7 @@ struct Matrix {
 class FragLayout : public testing::TestWithParam<DType> {
  protected:
   void SetUp() override {
-    DeviceOptions options;
-    options.thread_order = DeviceOptions::ThreadOrder::kShuffled;
-    options.shuffle_threads_seed = kLayoutSeed;
-    device_ = open_device("host", options).value();
+    device_ = open_shuffled_device(kLayoutSeed);
     stream_ = device_->create_stream().value();
     RecordProperty("seed", std::to_string(kLayoutSeed));
   }
@@ -79,31 +77,26 @@ class FragLayout : public testing::TestWithParam<DType> {
     return values;
   }
 
-  Memory pack(const Matrix& w) {
-    const Memory raw = on_device(w.raw);
-    Memory packed = device_->allocate(w.packed_bytes()).value();
+  void repack(const std::string& kernel, uint32_t blocks, const Matrix& w, const Memory& src, const Memory& dst) {
     RepackArgs args{};
-    args.src = reinterpret_cast<const uint8_t*>(raw.ptr());
-    args.dst = reinterpret_cast<uint8_t*>(packed.ptr());
+    args.src = reinterpret_cast<const uint8_t*>(src.ptr());
+    args.dst = reinterpret_cast<uint8_t*>(dst.ptr());
     args.row_bytes = w.row_bytes();
     args.m = static_cast<int32_t>(w.m);
     args.units = static_cast<int32_t>(w.units());
     args.count = frag_strips(w.m) * w.units();
-    run("frag/repack.h", text("pack_frag"), {2, 1, 1}, kRepackThreads, static_cast<uint32_t>(w.shape().unit_bytes()),
+    run("frag/repack.h", text(kernel), {blocks, 1, 1}, kRepackThreads, static_cast<uint32_t>(w.shape().unit_bytes()),
         args);
+  }
+  Memory pack(const Matrix& w) {
+    const Memory raw = on_device(w.raw);
+    Memory packed = device_->allocate(w.packed_bytes()).value();
+    repack("pack_frag", 2, w, raw, packed);
     return packed;
   }
   std::vector<uint8_t> unpack(const Matrix& w, const Memory& packed) {
     const Memory raw = device_->allocate(static_cast<int64_t>(w.raw.size())).value();
-    RepackArgs args{};
-    args.src = reinterpret_cast<const uint8_t*>(packed.ptr());
-    args.dst = reinterpret_cast<uint8_t*>(raw.ptr());
-    args.row_bytes = w.row_bytes();
-    args.m = static_cast<int32_t>(w.m);
-    args.units = static_cast<int32_t>(w.units());
-    args.count = frag_strips(w.m) * w.units();
-    run("frag/repack.h", text("unpack_frag"), {3, 1, 1}, kRepackThreads, static_cast<uint32_t>(w.shape().unit_bytes()),
-        args);
+    repack("unpack_frag", 3, w, packed, raw);
     return on_host<uint8_t>(raw);
   }
   std::vector<float> decode_raw(const Matrix& w) {

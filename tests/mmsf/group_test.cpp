@@ -13,6 +13,7 @@
 #include "graph/half.h"
 #include "mmsf/group_args.h"
 #include "ops/mul_mat_families.h"
+#include "shuffled_device.h"
 
 namespace cudabk::test {
 namespace {
@@ -46,10 +47,7 @@ std::vector<int> integers(int64_t count, uint64_t seed) {
 class MmsfGroup : public testing::TestWithParam<GroupCase> {
  protected:
   void SetUp() override {
-    DeviceOptions options;
-    options.thread_order = DeviceOptions::ThreadOrder::kShuffled;
-    options.shuffle_threads_seed = kGroupSeed;
-    device_ = open_device("host", options).value();
+    device_ = open_shuffled_device(kGroupSeed);
     stream_ = device_->create_stream().value();
     RecordProperty("seed", std::to_string(kGroupSeed));
   }

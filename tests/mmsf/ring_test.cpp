@@ -10,6 +10,7 @@
 #include "graph/half.h"
 #include "mmsf/args.h"
 #include "ops/mul_mat_families.h"
+#include "shuffled_device.h"
 
 namespace cudabk::test {
 namespace {
@@ -51,10 +52,7 @@ struct Integers {
 class MmsfRing : public testing::TestWithParam<RingCase> {
  protected:
   void SetUp() override {
-    DeviceOptions options;
-    options.thread_order = DeviceOptions::ThreadOrder::kShuffled;
-    options.shuffle_threads_seed = kRingSeed;
-    device_ = open_device("host", options).value();
+    device_ = open_shuffled_device(kRingSeed);
     stream_ = device_->create_stream().value();
     RecordProperty("seed", std::to_string(kRingSeed));
   }
