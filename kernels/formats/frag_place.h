@@ -74,15 +74,20 @@ constexpr int frag_entry_offset(FragShape s, int row, int group) {
 // What an entry is where there is nothing: a scale of zero.
 constexpr uint32_t frag_empty_entry(FragShape s) { return s.scale == FragScale::kByte ? 128 : 0; }
 
-// Decoded, a code in row half h of a step of 16 of this parity is 1024 + factor * code; what a product's start value
-// takes off, per unit of activation, is this much.
+// Decoded (frag.h), a code in row half h of a step of 16 of this parity is 1024 + factor * code, which is this much too
+// high per unit of factor.
 constexpr float frag_factor(FragShape s, int parity, int h) {
   if (s.codes != FragCodes::kLinear || s.low_bits == 8) {
     return 1;
   }
   return s.low_bits == 4 ? (h == 0 ? 1.0f : 16.0f) : static_cast<float>(1 << (4 * parity + 2 * h));
 }
-constexpr float frag_start_zero(FragShape s, int parity, int h) { return 1024 + frag_factor(s, parity, h) * s.zero; }
+constexpr float frag_decoded_zero(FragShape s, int parity, int h) { return 1024 + frag_factor(s, parity, h) * s.zero; }
+// What a product's start value takes off, per unit of activation: the same, but nothing where products look up values.
+constexpr bool frag_has_starts(FragShape s) { return s.codes != FragCodes::kTable16; }
+constexpr float frag_start_zero(FragShape s, int parity, int h) {
+  return frag_has_starts(s) ? frag_decoded_zero(s, parity, h) : 0;
+}
 
 // Strips and units of an m x k matrix, and its bytes.
 constexpr int64_t frag_strips(int64_t m) { return (m + kFragRows - 1) / kFragRows; }

@@ -80,8 +80,12 @@ ColumnPlace column_place(const PackColumnsArgs& a, int col, int batch, int units
 template <int Group, int Cols, bool Vector>
 KERNEL(pack_units, kPackWarps* kWarpSize)(PackColumnsArgs a) {
   allow_next_kernel();
-  wait_for_previous_kernel();
   const int units = (a.k + kFragDepth - 1) / kFragDepth, number = block_x() * kPackWarps + warp();
+  const int ahead = number * kFragDepth + lane() * 32;  // a line of the unit
+  if (lane() < kFragDepth / 32 && ahead < a.k) {
+    prefetch_l2(column_place<Group, Cols>(a, block_y(), block_z(), units).row + ahead);
+  }
+  wait_for_previous_kernel();
   for (int batch = block_z(); batch < a.batch; batch += grid_z()) {
     for (int col = block_y(); col < a.n && number < units; col += grid_y()) {
       const ColumnPlace place = column_place<Group, Cols>(a, col, batch, units);

@@ -12,7 +12,7 @@ template <FragShape S, int Cols>
 struct PeriodColumns {
   using P = Period<S, Cols>;
   uint32_t words[P::kWords];
-  f32x4 starts;
+  f32x4 starts{0, 0, 0, 0};
 
   void load(const uint8_t* unit, int period) {
     const uint8_t* p = unit + operand_place<S, Cols>() + period * period_bytes<S, Cols>();
@@ -23,7 +23,9 @@ struct PeriodColumns {
       const u32x2 v = load_fresh(reinterpret_cast<const u32x2*>(p));
       words[0] = v.x, words[1] = v.y;
     }
-    starts = load_fresh(period_starts<S, Cols>(unit, period));
+    if constexpr (frag_has_starts(S)) {
+      starts = load_fresh(period_starts<S, Cols>(unit, period));
+    }
   }
 };
 
@@ -41,6 +43,8 @@ struct NarrowColumns {
     scale = load_fresh(scales + Period<S, Cols>::result_column());
   }
   const NarrowColumns& packed() const { return *this; }
+  const uint32_t (&words(int period) const)[Period<S, Cols>::kWords] { return periods[period].words; }
+  f32x4 starts(int period) const { return periods[period].starts; }
 };
 
 // The largest of the lanes that hold the same column. v: not negative.
@@ -56,20 +60,47 @@ float column_max(float v) {
   }
 }
 
-// The start values of a period: sums of its groups, which a product with ones brings to the lanes that need them.
+// -v, of 1024 to 2047, in both halves of a register.
+constexpr uint32_t minus_f16(float v) { return (0xe400u + static_cast<uint32_t>(v - 1024)) * 0x00010001u; }
+
+// The start values of a period: sums of its groups, times what is to be taken off a code. A product brings them to the
+// lanes that need them.
 template <FragShape S, int Cols>
 f32x4 sums_to_starts(const uint32_t (&words)[Period<S, Cols>::kWords]) {
-  constexpr uint32_t kOne = 0x3c003c00u;
-  const uint32_t ones[4] = {kOne, kOne, kOne, kOne};
+  constexpr int kOdd = S.group == 16 ? 1 : 0;
+  constexpr float kEven0 = frag_start_zero(S, 0, 0), kOdd0 = frag_start_zero(S, kOdd, 0);
+  constexpr float kEven1 = frag_start_zero(S, 0, 1), kOdd1 = frag_start_zero(S, kOdd, 1);
+  // In one product where neighbouring groups take off the same, an f16.
+  constexpr bool kSame = kEven0 == kOdd0 && kEven1 == kOdd1 && kEven0 == static_cast<float>(static_cast<int>(kEven0));
+  constexpr uint32_t kAbove = kSame ? minus_f16(kEven0) : 0x3c003c00u, kBelow = kSame ? minus_f16(kEven1) : 0x3c003c00u;
+  const uint32_t factors[4] = {kAbove, kBelow, kAbove, kBelow};
   float sums[4] = {};
 #pragma unroll
   for (int i = 0; i < Period<S, Cols>::kWords; i += 2) {
-    mma_f16_16816(sums, ones, {words[i], words[i + 1]}, sums);
+    mma_f16_16816(sums, factors, {words[i], words[i + 1]}, sums);
   }
-  constexpr int kOdd = S.group == 16 ? 1 : 0;
-  return {-frag_start_zero(S, 0, 0) * sums[0], -frag_start_zero(S, kOdd, 0) * sums[1],
-          -frag_start_zero(S, 0, 1) * sums[2], -frag_start_zero(S, kOdd, 1) * sums[3]};
+  if constexpr (kSame) {
+    return {sums[0], sums[1], sums[2], sums[3]};
+  } else {
+    return {-kEven0 * sums[0], -kOdd0 * sums[1], -kEven1 * sums[2], -kOdd1 * sums[3]};
+  }
 }
+
+// A unit packed here. Start values are made where they are used: they would take registers.
+template <FragShape S, int Cols>
+struct OwnPacked {
+  using P = Period<S, Cols>;
+  uint32_t all[P::kCount][P::kWords];
+  float scale;  // of result_column()
+  const uint32_t (&words(int period) const)[P::kWords] { return all[period]; }
+  f32x4 starts(int period) const {
+    if constexpr (frag_has_starts(S)) {
+      return sums_to_starts<S, Cols>(all[period]);
+    } else {
+      return {0, 0, 0, 0};
+    }
+  }
+};
 
 // f32, whole units, rows on multiples of 8 bytes.
 template <FragShape S, int Cols>
@@ -91,7 +122,7 @@ struct OwnColumns {
       }
     }
   }
-  NarrowColumns<S, Cols> packed() const {
+  OwnPacked<S, Cols> packed() const {
     float largest = 0;
 #pragma unroll
     for (int p = 0; p < P::kCount; ++p) {
@@ -101,16 +132,15 @@ struct OwnColumns {
       }
     }
     const float factor = f16_factor(column_max<Cols>(largest));
-    NarrowColumns<S, Cols> x;
+    OwnPacked<S, Cols> x;
     const float inverse = f16_inverse(factor);
     x.scale = Cols == 1 ? inverse : shuffle(inverse, P::result_column() * (kWarpSize / Cols));
 #pragma unroll
     for (int p = 0; p < P::kCount; ++p) {
 #pragma unroll
       for (int i = 0; i < P::kWords; ++i) {
-        x.periods[p].words[i] = pack_f16(pairs[p][i].x * factor, pairs[p][i].y * factor);
+        x.all[p][i] = pack_f16(pairs[p][i].x * factor, pairs[p][i].y * factor);
       }
-      x.periods[p].starts = sums_to_starts<S, Cols>(x.periods[p].words);
     }
     return x;
   }

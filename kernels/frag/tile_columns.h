@@ -48,20 +48,29 @@ inline float block_largest(float v, float* partial) {
   return warp_largest(lane() < kPackTilesThreads / kWarpSize ? partial[lane()] : 0.0f);
 }
 
+inline const float* tile_row(const PackTilesArgs& a, int col, int batch) {
+  return reinterpret_cast<const float*>(a.x + col * a.nb1 + batch % a.b2 * a.nb2 + batch / a.b2 * a.nb3);
+}
+
 // A block per column and part. Vector: rows are 16-byte aligned. Held: pieces of 8 elements that a thread keeps in
 // registers between the two passes; parts that have more are read twice. Shared memory: 64 bytes.
 // grid: x = n, y = parts, z = batch (looped).
 template <bool Vector, int Held>
 KERNEL(pack_tiles, kPackTilesThreads)(PackTilesArgs a) {
   allow_next_kernel();
-  wait_for_previous_kernel();
   const int col = block_x(), tiles = (a.n + 7) / 8;
   const int units = (a.k + kFragDepth - 1) / kFragDepth, part = block_y();
   const int all_pieces = units * (kFragDepth / 8);
   const int first = part_begin(units, part, a.parts) * (kFragDepth / 8) + thread_x();
   const int pieces = part_begin(units, part + 1, a.parts) * (kFragDepth / 8);  // up to the end of the part
+  constexpr int kLine = 4;                                                     // pieces
+  for (int piece = first + (kLine - 1) * thread_x(); piece < pieces && 8 * piece < a.k;
+       piece += kLine * kPackTilesThreads) {
+    prefetch_l2(tile_row(a, col, block_z()) + 8 * piece);
+  }
+  wait_for_previous_kernel();
   for (int batch = block_z(); batch < a.batch; batch += grid_z()) {
-    const auto* row = reinterpret_cast<const float*>(a.x + col * a.nb1 + batch % a.b2 * a.nb2 + batch / a.b2 * a.nb3);
+    const float* row = tile_row(a, col, batch);
     uint8_t* column = a.tiles + (static_cast<int64_t>(batch) * tiles + col / 8) * all_pieces * 128 + col % 8 * 16;
     float held[Held][8];
     float largest = 0;
