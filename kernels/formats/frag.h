@@ -1,7 +1,9 @@
 // Decoding of the `frag` layout (frag_shape.h) to fragments of m16n8k16 products.
 //
 // A fragment is four registers of two f16; register h + 2p of lane 4g + t, h, p in {0, 1}, holds row g + 8h, elements
-// 16j + 2t + 8p and the one after it, where j is the step of 16 in the tile. The codes come out as
+// 16j + 4t + 2p and the one after it, where j is the step of 16 in the tile: a lane's elements of a step follow each
+// other, where the product would have them in two places. It does not matter which element is which as long as the
+// activations (frag/columns.h, frag/tile_columns.h) come in the same order. The codes come out as
 // 1024 + factor * code, exact in f16; factor depends on h and on the parity of j. The product's start value removes the
 // 1024 and the zero point (columns.h), the scale divides by the factor.
 //

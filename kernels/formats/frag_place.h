@@ -18,12 +18,12 @@ constexpr int high_bit_start(int bits, int low_bits, int place) {
   return (low_bits == 4 ? 2 : 1) * (place % 2) + 8 * (place / 2);
 }
 
-// An element's coordinates in its tile: row g + 8h, element 16j + 2t + 8p + o.
+// An element's coordinates in its tile: row g + 8h, element 16j + 4t + 2p + o.
 struct FragElement {
   int tile, g, h, j, t, p, o;
 };
 constexpr FragElement frag_element(int row, int k) {
-  return {k / 64, row % 8, row / 8, k / 16 % 4, k / 2 % 4, k / 8 % 2, k % 2};
+  return {k / 64, row % 8, row / 8, k / 16 % 4, k / 4 % 4, k / 2 % 2, k % 2};
 }
 
 // Byte of a lane's word in a plane of `words` words per lane and tile.

@@ -190,7 +190,7 @@ void dequantize_step(const FragWords<frag_shape(T)>& words, const u32x2 (&entrie
   uint32_t a[4];
   frag_fragment<T, J>(words, a);
   for (int i = 0; i < 4; ++i) {
-    const int h = i % 2, row = lane() / 4 + 8 * h, k = 16 * J + 2 * (lane() % 4) + i / 2 * 8;
+    const int h = i % 2, row = lane() / 4 + 8 * h, k = 16 * J + 4 * (lane() % 4) + i / 2 * 2;
     const float zero = frag_start_zero(S, J % 2, h), factor = frag_row_factor(S, h);
     const float x = low_f16(a[i]) - zero, y = high_f16(a[i]) - zero;
     store_pair<To>(tile + row * frag_tile_row_bytes(block_bytes(To)) + k * block_bytes(To),

@@ -151,7 +151,7 @@ struct NarrowWalk {
 };
 
 // grid: x = ceil(m / (16 * Strips)), y = ceil(n / Cols), z = batch (looped).
-// Unroll: 1 or 2. Own: activations are not packed (n = Cols, k of whole units, rows on multiples of 8 bytes).
+// Unroll: 1 or 2. Own: activations are not packed (n = Cols, k of whole units, rows on multiples of 16 bytes).
 template <DType T, int Cols, int Warps, int Strips, int Unroll, bool Own>
 KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a) {
   constexpr FragShape S = frag_shape(T);

@@ -27,7 +27,7 @@ void decode_lane(const uint8_t* unit, int tile, const std::vector<float>& factor
     for (int i = 0; i < 4; ++i) {
       const int h = i % 2, p = i / 2;
       const float unit_value = frag_row_factor(S, h) / kSubnormalUnit * inverse_power(rows.product[h].factor);
-      float* to = at + (g + 8 * h) * row_values + 16 * j + 2 * t + 8 * p;
+      float* to = at + (g + 8 * h) * row_values + 16 * j + 4 * t + 2 * p;
       to[0] = host::low_f16(a[j][i]) * unit_value;
       to[1] = host::high_f16(a[j][i]) * unit_value;
     }
