@@ -63,9 +63,12 @@ struct DequantizeFragArgs {
 
 constexpr int kRepackThreads = 128;  // of a block, one warp per tile
 
-// Shared memory of blocks that decode a unit to elements of `bytes` bytes, rows padded against bank conflicts.
+// Shared memory of blocks that decode a unit to elements of `bytes` bytes: the book of types with one, then rows,
+// padded against bank conflicts.
 constexpr int frag_tile_row_bytes(int bytes) { return 64 * bytes + 16; }
-constexpr int dequantize_frag_shared_bytes(int bytes) { return 4 * kFragRows * frag_tile_row_bytes(bytes); }
+constexpr int dequantize_frag_shared_bytes(DType type, int bytes) {
+  return frag_book_bytes(type) + 4 * kFragRows * frag_tile_row_bytes(bytes);
+}
 
 // Columns that are packed and computed together, for n of 1 to 4.
 constexpr int frag_narrow_columns(int64_t n) { return n <= 1 ? 1 : (n <= 2 ? 2 : 4); }

@@ -71,7 +71,7 @@ void multiply_unit(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w,
 // Registers for the activations of the next unit too?
 template <FragShape S, int Cols, bool Own>
 constexpr bool columns_come_ahead() {
-  return Own || Cols == 1 || (S.group == 32 && S.low_bits + S.high_bits <= (kArch >= 900 ? 5 : 4));
+  return Own || Cols == 1 || (S.group == 32 && S.all_words() <= (kArch >= 900 ? 5 : 4));
 }
 
 // A warp's walk along k: two units in registers, one multiplied while the other comes. Unrolled by two, a unit is asked

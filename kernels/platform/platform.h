@@ -8,7 +8,8 @@
 //
 // Indices         int thread_x(), block_x(), block_y(), block_z(), grid_x(), grid_y(), grid_z(); lane(), warp()
 // Shared memory   T* shared_memory<T>(): the block's dynamic shared memory, 128-byte aligned, size given by the launch.
-//                 uint32_t shared_address(const void*); shared_word(uint32_t address): what no one writes any more
+//                 uint32_t shared_address(const void*); shared_word, shared_half(uint32_t address): what no one writes
+//                 any more
 //                 There is no static shared memory. The emulator fills it with NaN before every block.
 // Barriers        block_sync() all threads of the block; warp_sync() all lanes of the warp. Every thread must arrive.
 // Shuffles        T shuffle(T v, int lane), shuffle_xor(T v, int mask), shuffle_down(T v, int delta)

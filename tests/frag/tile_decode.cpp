@@ -43,6 +43,9 @@ std::vector<float> decode(const std::vector<uint8_t>& strip, const std::vector<f
   host::Thread thread;
   thread.block = &block;
   host::Thread* const before = std::exchange(host::current, &thread);
+  if constexpr (frag_shape(T).has_book()) {
+    copy_frag_book<T>(0, 1);
+  }
   for (thread.lane = 0; thread.lane < kWarpSize; ++thread.lane) {
     if constexpr (has_frag_lookup(T)) {
       for (int byte = 0; byte < 256; ++byte) {
