@@ -114,10 +114,10 @@ void load_lane_words(const uint8_t* plane, int tile, uint32_t (&w)[Words]) {
 // Of a type with a code book.
 template <FragShape S, FragMemory Memory>
 void load_book_words(const uint8_t* unit, int tile, FragWords<S>& w) {
-  const int pair = tile * (kWarpSize / 2) + lane() / 2;
-  const u32x2 low = read_frag<Memory, u32x2>(unit + pair * 8);
+  const int own = opaque(lane()), pair = own / 2;
+  const u32x2 low = read_frag<Memory, u32x2>(unit + tile * 128 + pair * 8);
   w.low[0] = low.x, w.low[1] = low.y;
-  const uint8_t* high = unit + S.high_offset() + pair * S.high_bits;
+  const uint8_t* high = unit + (S.high_offset() + tile * 16 * S.high_bits) + pair * S.high_bits;
   if constexpr (S.high_bits == 1) {
     w.high[0] = read_frag<Memory, uint8_t>(high);
   } else if constexpr (S.high_bits == 2) {
@@ -126,7 +126,7 @@ void load_book_words(const uint8_t* unit, int tile, FragWords<S>& w) {
     w.high[0] = read_frag<Memory, uint32_t>(high);
   }
   if constexpr (S.signs) {
-    w.high[S.high_words()] = read_frag<Memory, uint32_t>(unit + S.sign_offset() + (tile * kWarpSize + lane()) * 4);
+    w.high[S.high_words()] = read_frag<Memory, uint32_t>(unit + (S.sign_offset() + tile * 128) + own * 4);
   }
 }
 
@@ -186,7 +186,7 @@ void linear_fragment(const FragWords<S>& w, uint32_t (&a)[4]) {
 
 // The selected bytes of a table: nibbles 0 .. 3 of `selectors`.
 inline uint32_t look_up_8(const FragTable& t, uint32_t selectors) {
-  return byte_perm(t.words[0], t.words[1], selectors);
+  return select_bytes(in_register(t.words[0]), t.words[1], selectors);
 }
 inline uint32_t look_up_16(const FragTable& t, uint32_t selectors, uint32_t choice) {
   return byte_perm(byte_perm(t.words[0], t.words[1], selectors), byte_perm(t.words[2], t.words[3], selectors), choice);
