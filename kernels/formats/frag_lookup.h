@@ -7,7 +7,7 @@
 
 namespace cudabk {
 
-// By all Warps warps of a block; waits for all of them.
+// The table or book of the type, if it has one, by all Warps warps of a block; waits for all of them.
 template <DType T, int Warps, int Stride = 128>
 void fill_frag_lookup() {
   if constexpr (has_frag_lookup(T)) {
@@ -20,6 +20,7 @@ void fill_frag_lookup() {
     }
     block_sync();
   }
+  fill_frag_book<T>(Warps * kWarpSize);
 }
 
 // frag_fragment in blocks that have filled the table; the values themselves where there is one.

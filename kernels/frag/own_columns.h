@@ -102,23 +102,24 @@ struct OwnPacked {
   }
 };
 
-// f32, whole units, rows on multiples of 8 bytes.
+// f32, whole units, rows on multiples of 16 bytes.
 template <FragShape S, int Cols>
 struct OwnColumns {
   using P = Period<S, Cols>;
   static constexpr int kUnitBytes = kFragDepth * 4;
   f32x2 pairs[P::kCount][P::kWords];
 
-  // Byte of this lane's first pair in a column's unit.
-  static int place() { return (P::operand_group() * S.group + lane() % 4 * 2) * 4; }
+  // Byte of this lane's first elements in a column's unit.
+  static int place() { return (P::operand_group() * S.group + lane() % 4 * 4) * 4; }
 
   // unit: of this lane's column, at place().
   void load(const uint8_t* unit) {
 #pragma unroll
     for (int p = 0; p < P::kCount; ++p) {
 #pragma unroll
-      for (int i = 0; i < P::kWords; ++i) {
-        pairs[p][i] = load_fresh(reinterpret_cast<const f32x2*>(unit + (p * P::kGroups * S.group + 8 * i) * 4));
+      for (int i = 0; i < P::kWords; i += 2) {
+        const f32x4 v = load_fresh(reinterpret_cast<const f32x4*>(unit + (p * P::kGroups * S.group + 8 * i) * 4));
+        pairs[p][i] = {v.x, v.y}, pairs[p][i + 1] = {v.z, v.w};
       }
     }
   }

@@ -59,7 +59,7 @@ void multiply_unit(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w, co
 // Registers for the activations of the next unit too?
 template <FragShape S, int Cols, bool Own>
 constexpr bool columns_come_ahead() {
-  return Own || Cols == 1 || (S.group == 32 && S.low_bits + S.high_bits <= (kArch >= 900 ? 5 : 4));
+  return Own || Cols == 1 || (S.group == 32 && S.all_words() <= (kArch >= 900 ? 5 : 4));
 }
 
 // A warp's walk along k: two units in registers, one multiplied while the other comes. Unrolled by two, a unit is asked
@@ -139,7 +139,7 @@ struct NarrowWalk {
 };
 
 // grid: x = ceil(m / (16 * Strips)), y = ceil(n / Cols), z = batch (looped).
-// Unroll: 1 or 2. Own: activations are not packed (n = Cols, k of whole units, rows on multiples of 8 bytes).
+// Unroll: 1 or 2. Own: activations are not packed (n = Cols, k of whole units, rows on multiples of 16 bytes).
 template <DType T, int Cols, int Warps, int Strips, int Unroll, bool Own>
 KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a) {
   constexpr FragShape S = frag_shape(T);

@@ -150,18 +150,18 @@ Support up_to_columns(const Problem& p, int columns) {
 // Two units of codes are held and, where packed ones are loaded ahead, two of activations; unrolled, both stay until
 // the other has come.
 int frag_vector_warps_of_sm(FragShape s, int64_t n, const Config& c) {
-  const int bits = s.low_bits + s.high_bits;
+  const int words = s.all_words();
   const bool own = c.at("pack") == 0;
   if (c.at("unroll") == 1) {
-    return own && n > 1 && bits == 6 ? 14 : 16;
+    return own && n > 1 && words == 6 ? 14 : 16;
   }
   if (n <= 1) {
-    return !own && bits == 6 ? 14 : 16;
+    return !own && words == 6 ? 14 : 16;
   }
   if (!own && c.at("strips") == 2 && s.codes == FragCodes::kTable16) {
     return 14;
   }
-  return bits == 4 && s.group == 32 && s.scale != FragScale::kExponent ? 16 : 14;
+  return words == 4 && s.group == 32 && s.scale != FragScale::kExponent ? 16 : 14;
 }
 Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (const Support s = up_to_columns(p, 2); !s) {

@@ -125,7 +125,7 @@ class FragLayout : public testing::TestWithParam<DType> {
     args.units = static_cast<int32_t>(w.units());
     args.count = frag_strips(w.m) * w.units();
     run("frag/repack.h", "dequantize_frag<DType::" + std::string(dtype_name(w.type)) + ", DType::f32>", {2, 1, 1},
-        kRepackThreads, dequantize_frag_shared_bytes(4), args);
+        kRepackThreads, dequantize_frag_shared_bytes(w.type, 4), args);
     return on_host<float>(dst);
   }
 

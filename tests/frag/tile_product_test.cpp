@@ -37,8 +37,8 @@ class FragTileProducts : public FragLayout {
     args.b2 = args.batch = 1;
     args.k = static_cast<int32_t>(s.k);
     args.parts = s.parts;
-    run("frag/tile_columns.h", "pack_tiles<true, 1>", {static_cast<uint32_t>(s.n), static_cast<uint32_t>(s.parts), 1},
-        kPackTilesThreads, 64, args);
+    run("frag/tile_columns.h", "pack_tiles<true, 1, true>",
+        {static_cast<uint32_t>(s.n), static_cast<uint32_t>(s.parts), 1}, kPackTilesThreads, 64, args);
   }
   // [n][m]: the sums of all parts.
   std::vector<float> product(const Matrix& w, const std::vector<float>& x, const TileShape& s) {

@@ -84,7 +84,7 @@ class MmsfGroup : public testing::TestWithParam<GroupCase> {
     a.n = c.n, a.b2 = c.batch, a.batch = c.batch, a.k = c.k, a.parts = c.parts;
     const auto n = static_cast<uint32_t>(c.n), units = static_cast<uint32_t>((c.k + kFragDepth - 1) / kFragDepth);
     if (c.type == DType::f16) {
-      launch("frag/tile_columns.h", "pack_tiles<true, 1>", a, {n, static_cast<uint32_t>(c.parts), 1}, kPackTilesThreads,
+      launch("frag/tile_columns.h", "pack_tiles<true, 1, false>", a, {n, static_cast<uint32_t>(c.parts), 1}, kPackTilesThreads,
              64);
     } else {
       launch("mmsf/group_columns.h", "pack_bf16_tiles<true>", a, {(n + 7) / 8, units, 1}, kGroupPackThreads, 0);
