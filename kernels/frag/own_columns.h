@@ -7,59 +7,6 @@
 
 namespace cudabk {
 
-// The activations of one period, of this lane's group.
-template <FragShape S, int Cols>
-struct PeriodColumns {
-  using P = Period<S, Cols>;
-  uint32_t words[P::kWords];
-  f32x4 starts{0, 0, 0, 0};
-
-  void load(const uint8_t* unit, int period) {
-    const uint8_t* p = unit + operand_place<S, Cols>() + period * period_bytes<S, Cols>();
-    if constexpr (S.group == 32) {
-      const u32x4 v = load_fresh(reinterpret_cast<const u32x4*>(p));
-      words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
-    } else {
-      const u32x2 v = load_fresh(reinterpret_cast<const u32x2*>(p));
-      words[0] = v.x, words[1] = v.y;
-    }
-    if constexpr (frag_has_starts(S)) {
-      starts = load_fresh(period_starts<S, Cols>(unit, period));
-    }
-  }
-};
-
-template <FragShape S, int Cols>
-struct NarrowColumns {
-  static constexpr int kUnitBytes = column_unit_bytes(S.group, Cols);
-  PeriodColumns<S, Cols> periods[Period<S, Cols>::kCount];
-  float scale;  // of result_column()
-
-  void load(const uint8_t* unit) {
-    for (int p = 0; p < Period<S, Cols>::kCount; ++p) {
-      periods[p].load(unit, p);
-    }
-    const auto* scales = reinterpret_cast<const float*>(unit + column_scale_place(S.group, Cols));
-    scale = load_fresh(scales + Period<S, Cols>::result_column());
-  }
-  const NarrowColumns& packed() const { return *this; }
-  const uint32_t (&words(int period) const)[Period<S, Cols>::kWords] { return periods[period].words; }
-  f32x4 starts(int period) const { return periods[period].starts; }
-};
-
-// The largest of the lanes that hold the same column. v: not negative.
-template <int Cols>
-float column_max(float v) {
-  if constexpr (Cols == 1) {
-    return warp_largest(v);
-  } else {
-    for (int mask = kWarpSize / Cols / 2; mask > 0; mask /= 2) {
-      v = max_f(v, shuffle_xor(v, mask));
-    }
-    return v;
-  }
-}
-
 // -v, of 1024 to 2047, in both halves of a register.
 constexpr uint32_t minus_f16(float v) { return (0xe400u + static_cast<uint32_t>(v - 1024)) * 0x00010001u; }
 
@@ -86,21 +33,60 @@ f32x4 sums_to_starts(const uint32_t (&words)[Period<S, Cols>::kWords]) {
   }
 }
 
-// A unit packed here. Start values are made where they are used: they would take registers.
+// The activations of a unit that this lane holds: of its group of every period.
 template <FragShape S, int Cols>
-struct OwnPacked {
+struct UnitColumns {
   using P = Period<S, Cols>;
-  uint32_t all[P::kCount][P::kWords];
+  uint32_t words[P::kCount][P::kWords];
   float scale;  // of result_column()
-  const uint32_t (&words(int period) const)[P::kWords] { return all[period]; }
+
+  // Start values are made where they are used: held, they would take registers.
   f32x4 starts(int period) const {
     if constexpr (frag_has_starts(S)) {
-      return sums_to_starts<S, Cols>(all[period]);
+      return sums_to_starts<S, Cols>(words[period]);
     } else {
       return {0, 0, 0, 0};
     }
   }
 };
+
+// Packed before.
+template <FragShape S, int Cols>
+struct NarrowColumns {
+  using P = Period<S, Cols>;
+  static constexpr int kUnitBytes = column_unit_bytes(S.group, Cols);
+  UnitColumns<S, Cols> held;
+
+  void load(const uint8_t* unit) {
+    for (int p = 0; p < P::kCount; ++p) {
+      const uint8_t* from = unit + operand_place<S, Cols>() + p * period_bytes<S, Cols>();
+      uint32_t(&w)[P::kWords] = held.words[p];
+      if constexpr (S.group == 32) {
+        const u32x4 v = load_fresh(reinterpret_cast<const u32x4*>(from));
+        w[0] = v.x, w[1] = v.y, w[2] = v.z, w[3] = v.w;
+      } else {
+        const u32x2 v = load_fresh(reinterpret_cast<const u32x2*>(from));
+        w[0] = v.x, w[1] = v.y;
+      }
+    }
+    const auto* scales = reinterpret_cast<const float*>(unit + column_scale_place(S.group, Cols));
+    held.scale = load_fresh(scales + P::result_column());
+  }
+  const UnitColumns<S, Cols>& packed() const { return held; }
+};
+
+// The largest of the lanes that hold the same column. v: not negative.
+template <int Cols>
+float column_max(float v) {
+  if constexpr (Cols == 1) {
+    return warp_largest(v);
+  } else {
+    for (int mask = kWarpSize / Cols / 2; mask > 0; mask /= 2) {
+      v = max_f(v, shuffle_xor(v, mask));
+    }
+    return v;
+  }
+}
 
 // f32, whole units, rows on multiples of 16 bytes.
 template <FragShape S, int Cols>
@@ -123,7 +109,7 @@ struct OwnColumns {
       }
     }
   }
-  OwnPacked<S, Cols> packed() const {
+  UnitColumns<S, Cols> packed() const {
     float largest = 0;
 #pragma unroll
     for (int p = 0; p < P::kCount; ++p) {
@@ -133,14 +119,14 @@ struct OwnColumns {
       }
     }
     const float factor = f16_factor(column_max<Cols>(largest));
-    OwnPacked<S, Cols> x;
+    UnitColumns<S, Cols> x;
     const float inverse = f16_inverse(factor);
     x.scale = Cols == 1 ? inverse : shuffle(inverse, P::result_column() * (kWarpSize / Cols));
 #pragma unroll
     for (int p = 0; p < P::kCount; ++p) {
 #pragma unroll
       for (int i = 0; i < P::kWords; ++i) {
-        x.all[p][i] = pack_f16(pairs[p][i].x * factor, pairs[p][i].y * factor);
+        x.words[p][i] = pack_f16(pairs[p][i].x * factor, pairs[p][i].y * factor);
       }
     }
     return x;
