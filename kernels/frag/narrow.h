@@ -52,7 +52,7 @@ void multiply_steps(float (&acc)[4], const FragWords<frag_shape(T)> (&tiles)[4],
     constexpr int kWord = Words == 4 ? Step % 2 * 2 : 0;
     uint32_t a[4];
     lookup_fragment<T, Step % 4, Stride>(tiles[Step / 4], a);
-    mma_f16_16816(acc, a, {words[kWord], words[kWord + 1]}, acc);
+    mma_f16_16816(acc, a, {words[kWord], words[kWord + 1]});
     multiply_steps<T, Cols, Stride, Step + 1, Count - 1>(acc, tiles, words);
   }
 }
