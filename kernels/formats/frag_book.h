@@ -74,6 +74,20 @@ inline uint32_t rotate_right(uint32_t w, int n) {
   return n == 0 ? w : funnel_shift_right(w, w, static_cast<uint32_t>(n));
 }
 
+// The signs of row half H in step J at bit 2 of nibbles 0 .. 3; other bits do not matter. Shifts to the left are
+// multiplications, which leave the pipe of logical instructions alone, if they are not joined with one to the right.
+template <int H, int J>
+uint32_t moved_signs(uint32_t word) {
+  constexpr int kBit = frag_sign_bit(J);
+  if constexpr (kBit > 2) {
+    return word >> (16 * H + kBit - 2);
+  } else if constexpr (H == 0) {
+    return word << (2 - kBit);
+  } else {
+    return static_cast<uint32_t>(opaque(static_cast<int>(word >> 16))) << (2 - kBit);
+  }
+}
+
 // The numbers of a lane's four elements of row half H in step J of a tile, as nibbles 0 .. 3 of the result.
 // low, rest: the lane's words of the three planes.
 template <FragShape S, int H, int J, int Low, int Rest>
@@ -88,7 +102,7 @@ uint32_t book_numbers(const uint32_t (&low)[Low], const uint32_t (&rest)[Rest]) 
   }
   const uint32_t entry = shared_half(shared_address(shared_memory<uint8_t>()) + place);
   if constexpr (S.signs) {
-    return and_or(rotate_right(rest[S.high_words()], frag_sign_turn(H, J)), 0x4444, entry);
+    return and_or(moved_signs<H, J>(rest[S.high_words()]), 0x4444, entry);
   }
   return entry;
 }

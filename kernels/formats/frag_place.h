@@ -110,13 +110,12 @@ constexpr FragBookPlace frag_book_place(FragShape s, const FragOctet& o, const F
   return {s.high_offset() + byte / 4 * 4, byte % 4 * 8};
 }
 
-// The sign of an element: of all eight of a step that a lane has, one rotation brings the signs of a row half to bit 2
-// of the nibbles (frag_book.h).
-constexpr int frag_sign_turn(int h, int j) { return 16 * h + j; }
+// The sign of an element: bits 0 .. 15 of a lane's word belong to row g, the others to row g + 8; four bits, one per
+// step of 16, to the nibble that decoding makes of an element (frag_book.h).
+constexpr int frag_sign_bit(int j) { return j < 3 ? 2 - j : 3; }
 constexpr FragPlace frag_sign_place(FragShape s, int row, int k) {
   const FragElement e = frag_element(row, k);
-  return {s.sign_offset() + (e.tile * 32 + 4 * e.g + e.t) * 4,
-          (frag_sign_turn(e.h, e.j) + 4 * (e.p + 2 * e.o) + 2) % 32};
+  return {s.sign_offset() + (e.tile * 32 + 4 * e.g + e.t) * 4, 16 * e.h + 4 * (e.p + 2 * e.o) + frag_sign_bit(e.j)};
 }
 
 // Byte of the unit where the entry of a row's group number `group` (of the unit) starts. kByteMin: the scale; the
