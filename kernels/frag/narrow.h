@@ -36,6 +36,18 @@ constexpr int period_bytes() {
   return Period<S, Cols>::kGroups * S.group / 32 * column_step_bytes(Cols);
 }
 
+// This lane's second operands of a period.
+template <FragShape S, int Cols, FragMemory Memory>
+void load_period_words(const uint8_t* p, uint32_t (&words)[Period<S, Cols>::kWords]) {
+  if constexpr (S.group == 32) {
+    const u32x4 v = read_frag<Memory, u32x4>(p);
+    words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+  } else {
+    const u32x2 v = read_frag<Memory, u32x2>(p);
+    words[0] = v.x, words[1] = v.y;
+  }
+}
+
 // Where the start values of a period are: of groups result_group() and the next, rows g; then rows g + 8.
 template <FragShape S, int Cols>
 const f32x4* period_starts(const uint8_t* unit, int period) {
@@ -76,8 +88,8 @@ void multiply_groups(float (&picked)[4], const FragWords<frag_shape(T)> (&tiles)
 }
 
 // sum[h] of row g + 8h: the period's part of our column result_column(), still spread over lanes. Stride: of the table
-// (frag_shape.h).
-template <DType T, int Cols, int Stride, int Index, int Words>
+// (frag_shape.h). Mins: with the minima; without: mins.h adds them.
+template <DType T, int Cols, int Stride, int Index, bool Mins, int Words>
 void multiply_period(float (&sum)[2], const FragWords<frag_shape(T)> (&tiles)[4], const u32x2 (&entries)[2],
                      const FragRows& rows, const uint32_t (&words)[Words], f32x4 start) {
   constexpr FragShape S = frag_shape(T);
@@ -90,7 +102,7 @@ void multiply_period(float (&sum)[2], const FragWords<frag_shape(T)> (&tiles)[4]
       {group_scale<S, 0, 1>(entries[0], rows.scale[0]), group_scale<S, 1, 1>(entries[1], rows.scale[1])}};
   for (int i = 0; i < 4; ++i) {
     sum[i / 2] = fma_f(scales[i % 2][i / 2].x, picked[i], sum[i / 2]);
-    if constexpr (S.has_min()) {
+    if constexpr (S.has_min() && Mins) {
       sum[i / 2] = fma_f(scales[i % 2][i / 2].y, starts[i], sum[i / 2]);
     }
   }

@@ -3,24 +3,13 @@
 // strips. The warps are added at the end.
 #pragma once
 
+#include "frag/mins.h"
 #include "frag/narrow.h"
 #include "frag/ring.h"
 #include "frag/store.h"
 #include "mmvq/vector.h"
 
 namespace cudabk {
-
-// This lane's second operands of a period.
-template <FragShape S, int Cols>
-void load_period_words(const uint8_t* p, uint32_t (&words)[Period<S, Cols>::kWords]) {
-  if constexpr (S.group == 32) {
-    const u32x4 v = *reinterpret_cast<const u32x4*>(p);
-    words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
-  } else {
-    const u32x2 v = *reinterpret_cast<const u32x2*>(p);
-    words[0] = v.x, words[1] = v.y;
-  }
-}
 
 // Period Index of the units in `weights`, and those after it. sum: [strip][row half].
 template <DType T, int Cols, int Strips, int Index = 0>
@@ -30,7 +19,7 @@ void multiply_ring_periods(float (&sum)[Strips][2], const uint8_t* weights, cons
   using P = Period<S, Cols>;
   if constexpr (Index < P::kCount) {
     uint32_t words[P::kWords];
-    load_period_words<S, Cols>(columns + place + Index * period_bytes<S, Cols>(), words);
+    load_period_words<S, Cols, FragMemory::kShared>(columns + place + Index * period_bytes<S, Cols>(), words);
     f32x4 starts{0, 0, 0, 0};
     if constexpr (frag_has_starts(S)) {
       starts = *period_starts<S, Cols>(columns, Index);
@@ -49,7 +38,7 @@ void multiply_ring_periods(float (&sum)[Strips][2], const uint8_t* weights, cons
         entries[h] = load_pair_words<S, FragMemory::kShared>(unit, (Index * P::kGroups + P::result_group()) / 2,
                                                              lane() / 4 + 8 * h);
       }
-      multiply_period<T, Cols, 128, Index>(sum[strip], tiles, entries, rows[strip], words, starts);
+      multiply_period<T, Cols, 128, Index, false>(sum[strip], tiles, entries, rows[strip], words, starts);
     }
     multiply_ring_periods<T, Cols, Strips, Index + 1>(sum, weights, columns, rows, place);
   }
@@ -65,6 +54,17 @@ void multiply_ring_unit(float (&sum)[Strips][2], const uint8_t* weights, const u
   }
   float part[Strips][2] = {};
   multiply_ring_periods<T, Cols, Strips>(part, weights, columns, rows, place);
+  if constexpr (S.has_min()) {
+    GroupSums<S> x;
+    x.template load_narrow<Cols>(columns);
+#pragma unroll
+    for (int strip = 0; strip < Strips; ++strip) {
+      float mins[4] = {};
+      add_mins<S>(mins, shared_unit_mins<S>(weights + strip * S.unit_bytes()), x, rows[strip]);
+      part[strip][0] += mins[0];
+      part[strip][1] += mins[2];
+    }
+  }
   const float scale =
       reinterpret_cast<const float*>(columns + column_scale_place(S.group, Cols))[Period<S, Cols>::result_column()];
 #pragma unroll

@@ -59,15 +59,8 @@ struct NarrowColumns {
 
   void load(const uint8_t* unit) {
     for (int p = 0; p < P::kCount; ++p) {
-      const uint8_t* from = unit + operand_place<S, Cols>() + p * period_bytes<S, Cols>();
-      uint32_t(&w)[P::kWords] = held.words[p];
-      if constexpr (S.group == 32) {
-        const u32x4 v = load_fresh(reinterpret_cast<const u32x4*>(from));
-        w[0] = v.x, w[1] = v.y, w[2] = v.z, w[3] = v.w;
-      } else {
-        const u32x2 v = load_fresh(reinterpret_cast<const u32x2*>(from));
-        w[0] = v.x, w[1] = v.y;
-      }
+      load_period_words<S, Cols, FragMemory::kWritten>(unit + operand_place<S, Cols>() + p * period_bytes<S, Cols>(),
+                                                       held.words[p]);
     }
     const auto* scales = reinterpret_cast<const float*>(unit + column_scale_place(S.group, Cols));
     held.scale = load_fresh(scales + P::result_column());

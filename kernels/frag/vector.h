@@ -42,8 +42,8 @@ inline constexpr int kNarrowLookupStride = frag_wide_lookup_stride(kArch / 10);
 template <DType T, int Cols, int Index = 0, class X>
 void multiply_periods(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w, const FragRows& rows, const X& x) {
   if constexpr (Index < Period<frag_shape(T), Cols>::kCount) {
-    multiply_period<T, Cols, kNarrowLookupStride, Index>(sum, w.tiles, w.entries[Index], rows, x.words[Index],
-                                                         x.starts(Index));
+    multiply_period<T, Cols, kNarrowLookupStride, Index, true>(sum, w.tiles, w.entries[Index], rows, x.words[Index],
+                                                               x.starts(Index));
     multiply_periods<T, Cols, Index + 1>(sum, w, rows, x);
   }
 }
