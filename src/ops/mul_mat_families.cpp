@@ -147,21 +147,22 @@ Support up_to_columns(const Problem& p, int columns) {
   return p.dim("n") <= columns ? Support{}
                                : Support::no(fmt::format("up to {} columns, the problem has {}", columns, p.dim("n")));
 }
-// Two units of codes are held and, where packed ones are loaded ahead, two of activations; unrolled, both stay until
-// the other has come.
+// Two units of codes are held, and two of activations where packed ones are loaded ahead; unrolled, both stay until the
+// other has come. What does not fit the registers of 16 warps an SM may still fit those of 12.
 int frag_vector_warps_of_sm(FragShape s, int64_t n, const Config& c) {
   const int words = s.all_words();
-  const bool own = c.at("pack") == 0;
-  if (c.at("unroll") == 1) {
-    return own && n > 1 && words == 6 ? 14 : 16;
+  const bool own = c.at("pack") == 0, two_planes = s.low_words() == 2 && s.high_words() != 0 && !s.has_book();
+  const bool two_strips = c.at("strips") == 2;
+  bool many = words == 6;
+  if (c.at("unroll") == 2) {
+    const bool plain = words == 4 && s.group == 32 && s.codes == FragCodes::kLinear;
+    many = many || (n <= 1 ? s.low_words() != 4 || (two_strips && !own) || s.codes != FragCodes::kLinear
+                           : !own || !plain || s.scale == FragScale::kHalfMin || s.scale == FragScale::kByte);
+  } else if (n > 1) {
+    many = many || (own ? two_planes || (two_strips && (words != 4 || s.scale == FragScale::kHalfMin))
+                        : two_planes && two_strips);
   }
-  if (n <= 1) {
-    return !own && words == 6 ? 14 : 16;
-  }
-  if (!own && c.at("strips") == 2 && s.codes == FragCodes::kTable16) {
-    return 14;
-  }
-  return words == 4 && s.group == 32 && s.scale != FragScale::kExponent ? 16 : 14;
+  return many ? 12 : 16;
 }
 Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (const Support s = up_to_columns(p, 2); !s) {
