@@ -455,6 +455,21 @@ TEST(Cli, ExplainsAVariantThatTheTableDoesNotName) {
   EXPECT_NE(no.err.find("mmq cannot run: f32 is not a quantized type"), std::string::npos) << no.err;
 }
 
+// Emulated, too: products by warp groups; not several blocks that work together.
+TEST(Cli, BenchesProductsByWarpGroups) {
+  const auto bench = [](const char* type, const char* variant) {
+    return run_cudabk({"bench", "mulmat", "--device", "host@sm_90a", "--type", type, "-m", "64", "-k", "256", "-n",
+                       "33", "--variant", variant, "--max-samples", "3"});
+  };
+  for (const auto& [type, family] : {std::pair{"q4_K", "frag_tile"}, std::pair{"bf16", "mmsf_group"}}) {
+    const ProcessResult r = bench(type, family);
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_NE(r.out.find(std::string("  ") + family + " c"), std::string::npos) << r.out;
+  }
+  EXPECT_NE(bench("q4_K", "frag_tile:cluster=2").err.find("clusters of blocks are not emulated"), std::string::npos);
+  EXPECT_NE(bench("q8_0", "frag_tile:cols=32,groups=4").err.find("kernels/frag/instances.txt"), std::string::npos);
+}
+
 TEST(Cli, ListsAlignNumbersAndSayWhatTypesAre) {
   const ProcessResult r = run_cudabk({"list", "types"});
   EXPECT_NE(r.out.find("\nf32          1      4           32  yes "), std::string::npos) << r.out;
