@@ -214,17 +214,18 @@ Support frag_direct_can_run(const Problem& p, const Config& c, const DeviceInfo&
   return frag_block_can_run({{"strips", 1}, {"warps", c.at("warps")}}, 12, shared, d);
 }
 
-Support warp_groups(const DeviceInfo& d) {
-  return d.arch == "sm_90a" && !d.emulated
-             ? Support{}
-             : Support::no(fmt::format("needs warp-group products of an sm_90a GPU, the device is {}{}",
-                                       d.emulated ? "an emulated " : "", d.arch));
+// cluster: blocks that work together.
+Support warp_groups(int cluster, const DeviceInfo& d) {
+  if (d.arch != "sm_90a") {
+    return Support::no(fmt::format("needs warp-group products of sm_90a, the device is {}", d.arch));
+  }
+  return cluster > 1 && d.emulated ? Support::no("clusters of blocks are not emulated") : Support{};
 }
 Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (const Support s = frag_layout(p); !s) {
     return s;
   }
-  if (const Support s = warp_groups(d); !s) {
+  if (const Support s = warp_groups(c.at("cluster"), d); !s) {
     return s;
   }
   if (p.dim("n") <= c.at("cols") / 4 || p.dim("n") > c.at("cols") * 16) {
@@ -247,7 +248,7 @@ Support mmsf_group_can_run(const Problem& p, const Config& c, const DeviceInfo& 
   if (const Support s = streamed_floats(p, kGroupMaxCols, d); !s) {
     return s;
   }
-  if (const Support s = warp_groups(d); !s) {
+  if (const Support s = warp_groups(c.at("share"), d); !s) {
     return s;
   }
   if (p.dim("x_f16") != 0) {

@@ -416,7 +416,7 @@ TEST(Cli, ListsVariantsOfBothLayouts) {
     const std::string line = r.out.substr(begin, r.out.find('\n', begin) - begin);
     EXPECT_TRUE(line.ends_with(" yes")) << line;
   }
-  EXPECT_NE(r.out.find("no: needs warp-group products of an sm_90a GPU"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("no: needs warp-group products of sm_90a"), std::string::npos) << r.out;
 }
 
 // What only a GPU can run is chosen for one that is not here; a profile of one card says which.
@@ -453,6 +453,21 @@ TEST(Cli, ExplainsAVariantThatTheTableDoesNotName) {
   const ProcessResult no = run_cudabk({"explain", "mulmat", "--type", "f32", "--variant", "mmq", "--no-compile"});
   EXPECT_EQ(no.status, 2) << no.out;
   EXPECT_NE(no.err.find("mmq cannot run: f32 is not a quantized type"), std::string::npos) << no.err;
+}
+
+// Emulated, too: products by warp groups; not several blocks that work together.
+TEST(Cli, BenchesProductsByWarpGroups) {
+  const auto bench = [](const char* type, const char* variant) {
+    return run_cudabk({"bench", "mulmat", "--device", "host@sm_90a", "--type", type, "-m", "64", "-k", "256", "-n",
+                       "33", "--variant", variant, "--max-samples", "3"});
+  };
+  for (const auto& [type, family] : {std::pair{"q4_K", "frag_tile"}, std::pair{"bf16", "mmsf_group"}}) {
+    const ProcessResult r = bench(type, family);
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_NE(r.out.find(std::string("  ") + family + " c"), std::string::npos) << r.out;
+  }
+  EXPECT_NE(bench("q4_K", "frag_tile:cluster=2").err.find("clusters of blocks are not emulated"), std::string::npos);
+  EXPECT_NE(bench("q8_0", "frag_tile:cols=32,groups=4").err.find("kernels/frag/instances.txt"), std::string::npos);
 }
 
 TEST(Cli, ListsAlignNumbersAndSayWhatTypesAre) {
