@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/units.h"
@@ -24,7 +25,22 @@ std::string variant_text(const Choice& choice) {
   return config.empty() ? choice.family : choice.family + " " + config;
 }
 
-void choice_lines(const ExplainedChoice& c, bool name_node, std::string& text) {
+// What was passed over and what else there is; "passed    ..." and lines below it.
+std::string others_text(const ExplainedChoice& c) {
+  std::string text;
+  for (size_t i = 0; i < c.choice.passed_over.size(); ++i) {
+    const auto& [rule, why] = c.choice.passed_over[i];
+    text += fmt::format("{}{}: {}\n", i == 0 ? "passed    " : "          ", rule, why);
+  }
+  for (size_t i = 0; i < c.others.size(); ++i) {
+    text += fmt::format("{}{}: {}\n", i == 0 ? "others    " : "          ", c.others[i].first, c.others[i].second);
+  }
+  return text;
+}
+
+// `nodes`: others_text() -> the node it was printed for. A list that was printed is not repeated.
+void choice_lines(const ExplainedChoice& c, bool name_node, std::map<std::string, std::string>& nodes,
+                  std::string& text) {
   if (name_node) {
     text += fmt::format("\nnode      {}\n", c.node);
   }
@@ -35,13 +51,9 @@ void choice_lines(const ExplainedChoice& c, bool name_node, std::string& text) {
     text += fmt::format("evidence  {}\n", c.evidence);
   }
   text += fmt::format("variant   {}\n", variant_text(c.choice));
-  for (size_t i = 0; i < c.choice.passed_over.size(); ++i) {
-    const auto& [rule, why] = c.choice.passed_over[i];
-    text += fmt::format("{}{}: {}\n", i == 0 ? "passed    " : "          ", rule, why);
-  }
-  for (size_t i = 0; i < c.others.size(); ++i) {
-    text += fmt::format("{}{}: {}\n", i == 0 ? "others    " : "          ", c.others[i].first, c.others[i].second);
-  }
+  const std::string others = others_text(c);
+  const auto [it, is_new] = nodes.emplace(others, c.node);
+  text += is_new || others.empty() ? others : fmt::format("others    as for node {}\n", it->second);
 }
 
 std::string launch_line(const ExplainedLaunch& l) {
@@ -127,8 +139,9 @@ std::string explanation_text(const Explanation& e) {
         "layout    {} {}, {}{}\n", l.tensor, l.layout, format_bytes(static_cast<double>(l.stored_bytes)),
         l.note.empty() ? fmt::format(" (raw {})", format_bytes(static_cast<double>(l.raw_bytes))) : ": " + l.note);
   }
+  std::map<std::string, std::string> nodes;
   for (const ExplainedChoice& c : e.choices) {
-    choice_lines(c, e.choices.size() > 1, text);
+    choice_lines(c, e.choices.size() > 1, nodes, text);
   }
   if (e.choices.empty()) {
     text += fmt::format("problem   {} {}\nvariant   one kernel only: nothing to choose\n", e.target, e.params.text());
