@@ -51,7 +51,7 @@ void add_text_options(CLI::App& command, CliContext& context) {
   }
   if (!has_option(command, "--no-progress")) {
     command.add_flag_callback(
-        "--no-progress", [&context] { context.progress = false; }, "no progress line");
+        "--no-progress", [&context] { context.progress = false; }, "no progress lines");
   }
 }
 
