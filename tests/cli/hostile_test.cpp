@@ -68,7 +68,7 @@ TEST_F(Hostile, FlagsThatWouldMakeAGateBlindAreRefused) {
       {{"--threshold", "0"}, "above 0"},
       {{"--require-rows", "0"}, "no requirement"},
       {{"--require-rows", "-5"}, "no requirement"},
-      {{"--require-rows", ""}, "expected a number"},
+      {{"--require-rows", ""}, "the value is empty"},
       {{"--require-rows", std::string(100'000, '(')}, "too long or too deep"},
   };
   for (const auto& s : situations) {
