@@ -12,14 +12,15 @@ die() {
 
 jobs() { nproc 2>/dev/null || echo 2; }
 
-# logged LOG COMMAND...: all output goes to LOG; a line on stderr about every 15 s says how far it is.
+# logged LOG COMMAND...: all output goes to LOG; a line on stderr every sign_interval seconds says how far it is.
+sign_interval=15
 logged() {
   local log=$1 status=0 started=$SECONDS watch
   shift
   : >"$log"
   (
-    # What waits must not keep a caller's pipe or lock open.
-    while sleep 15 </dev/null >/dev/null 2>&1 9>&-; do
+    # What waits must not keep a caller's pipe or lock open, nor go on without this script.
+    while sleep "$sign_interval" >/dev/null 2>&1 9>&- && kill -0 $$ 2>/dev/null; do
       say "  $((SECONDS - started)) s: $(tail -n 1 "$log" | tr '\r' '\n' | tail -n 1 | cut -c 1-120)"
     done
   ) &
