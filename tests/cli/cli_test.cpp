@@ -389,7 +389,8 @@ TEST(Cli, BenchWarnsOnceOfAStaleRule) {
   const std::string file = temporary("_stale.json");
   const std::string profile = R"({"schema": "cudabk-profile/1", "made_by": {}, "constants": {}, "evidence": {},
     "device": {"name": "*", "arch": "sm_80", "sm_count": 0, "l2_bytes": 0},
-    "tables": {"mul_mat": {"*": [{"n": [1, 8], "use": "mmvq", "code": "sha256:00"}, {"use": "dequant_gemm"}]}}})";
+    "tables": {"mul_mat": {"*": [{"n": [1, 8], "use": "mmvq", "code": "sha256:)" +
+                              std::string(64, '0') + R"("}, {"use": "dequant_gemm"}]}}})";
   ASSERT_TRUE(write_file_atomic(file, profile).ok());
   const std::vector<std::string> words{"bench", "mulmat", "--type", "q4_K",          "-m", "32",        "-k",
                                        "256",   "-n",     "1,8",    "--max-samples", "3",  "--profile", file};
