@@ -148,21 +148,30 @@ Support up_to_columns(const Problem& p, int columns) {
                                : Support::no(fmt::format("up to {} columns, the problem has {}", columns, p.dim("n")));
 }
 // Two units of codes are held, and two of activations where packed ones are loaded ahead; unrolled, both stay until the
-// other has come. What does not fit the registers of 16 warps an SM may still fit those of 12.
+// other has come. What does not fit the registers of 16 warps an SM still fits those of 12: as compiled for sm_90a.
 int frag_vector_warps_of_sm(FragShape s, int64_t n, const Config& c) {
-  const int words = s.all_words();
-  const bool own = c.at("pack") == 0, two_planes = s.low_words() == 2 && s.high_words() != 0 && !s.has_book();
-  const bool two_strips = c.at("strips") == 2;
-  bool many = words == 6;
-  if (c.at("unroll") == 2) {
-    const bool plain = words == 4 && s.group == 32 && s.codes == FragCodes::kLinear;
-    many = many || (n <= 1 ? s.low_words() != 4 || (two_strips && !own) || s.codes != FragCodes::kLinear
-                           : !own || !plain || s.scale == FragScale::kHalfMin || s.scale == FragScale::kByte);
-  } else if (n > 1) {
-    many = many || (own ? two_planes || (two_strips && (words != 4 || s.scale == FragScale::kHalfMin))
-                        : two_planes && two_strips);
+  constexpr int kMany = 16, kFew = 12;
+  const bool own = c.at("pack") == 0, two_strips = c.at("strips") == 2, one_column = n <= 1;
+  const bool table = s.codes == FragCodes::kTable16, min = s.scale == FragScale::kHalfMin;
+  const bool byte = s.scale == FragScale::kByte;
+  if (s.all_words() == 6 || (s.has_book() && s.group == 16)) {
+    return kFew;
   }
-  return many ? 12 : 16;
+  if (s.has_book()) {
+    return c.at("unroll") == 2 && !one_column && !own && two_strips ? kFew : kMany;
+  }
+  if (c.at("unroll") == 1) {
+    const bool small = s.low_words() == 2 && s.high_words() != 0;  // of two planes, 3 bits
+    const bool wide = own ? small || (two_strips && (s.all_words() != 4 || min)) : small && two_strips;
+    return !one_column && wide ? kFew : kMany;
+  }
+  if (s.low_words() != 4) {
+    return kFew;
+  }
+  if (one_column) {
+    return (!own && (two_strips || table)) || (table && two_strips && byte) ? kFew : kMany;
+  }
+  return !own || s.all_words() != 4 || table || min || byte ? kFew : kMany;
 }
 Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (const Support s = up_to_columns(p, 2); !s) {
