@@ -198,7 +198,7 @@ const std::vector<GraphCase> kGroupCases = {
 
 std::vector<TypedCase> typed_cases() {
   std::vector<TypedCase> cases;
-  for (const DType type : {DType::q4_0, DType::q4_K, DType::q6_K, DType::iq4_nl, DType::q2_K, DType::iq2_xs}) {
+  for (const DType type : {DType::q4_0, DType::q6_K, DType::iq2_xs}) {
     for (const GraphCase& c : kFragCases) {
       cases.push_back({type, c});
     }
