@@ -76,6 +76,8 @@ template <FragShape S, int Cols>
 struct OwnColumns {
   using P = Period<S, Cols>;
   static constexpr int kUnitBytes = kFragDepth * 4;
+  // Four elements by one load? It wants four registers in a row, which q3_K would spill for.
+  static constexpr bool kWhole = S.has_book() || S.group == 32 || Cols == 1;
   f32x2 pairs[P::kCount][P::kWords];
 
   // Byte of this lane's first elements in a column's unit.
@@ -87,8 +89,14 @@ struct OwnColumns {
     for (int p = 0; p < P::kCount; ++p) {
 #pragma unroll
       for (int i = 0; i < P::kWords; i += 2) {
-        const f32x4 v = load_fresh(reinterpret_cast<const f32x4*>(unit + (p * P::kGroups * S.group + 8 * i) * 4));
-        pairs[p][i] = {v.x, v.y}, pairs[p][i + 1] = {v.z, v.w};
+        const uint8_t* at = unit + (p * P::kGroups * S.group + 8 * i) * 4;
+        if constexpr (kWhole) {
+          const f32x4 v = load_fresh(reinterpret_cast<const f32x4*>(at));
+          pairs[p][i] = {v.x, v.y}, pairs[p][i + 1] = {v.z, v.w};
+        } else {
+          pairs[p][i] = load_fresh(reinterpret_cast<const f32x2*>(at));
+          pairs[p][i + 1] = load_fresh(reinterpret_cast<const f32x2*>(at + 8));
+        }
       }
     }
   }

@@ -37,14 +37,25 @@ struct NarrowUnit {
   }
 };
 
+// A mask of this lane's operands: for types with a book a factor of {1, 1} or {0, 0} as f16, since their decoding has
+// enough logical instructions.
+template <FragShape S>
+uint32_t column_mask(bool own) {
+  return own ? (S.has_book() ? 0x3c003c00u : ~0u) : 0;
+}
+
 template <FragShape S, int Cols>
 struct MaskedColumns {
   static constexpr int kLookupStride = frag_wide_lookup_stride(kArch / 10);
   const PeriodColumns<S, Cols>& columns;
-  const uint32_t (&masks)[8 / Cols];  // of a group: {1, 1} as f16 where this lane holds it, else {0, 0}
+  const uint32_t (&masks)[8 / Cols];  // of a group
   template <int G, int I>
   uint32_t operand() const {
-    return f16x2_mul(columns.words[I], masks[G]);  // logical instructions are what there is too much of
+    if constexpr (S.has_book()) {
+      return f16x2_mul(columns.words[I], masks[G]);
+    } else {
+      return columns.words[I] & masks[G];
+    }
   }
 };
 
@@ -163,7 +174,7 @@ KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a)
   uint32_t masks[8 / Cols];  // of the groups of a period: where this lane is the operand's column
 #pragma unroll
   for (int i = 0; i < 8 / Cols; ++i) {
-    masks[i] = Period<S, Cols>::operand_group() == i ? 0x3c003c00u : 0;
+    masks[i] = column_mask<S>(Period<S, Cols>::operand_group() == i);
   }
   for (int batch = block_z(); batch < a.batch.batch; batch += grid_z()) {
     NarrowWalk<T, Cols, Warps, Own> walk;
