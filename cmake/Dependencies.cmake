@@ -3,7 +3,7 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 set(Boost_USE_STATIC_LIBS ON)
-find_package(Boost REQUIRED COMPONENTS context)
+find_package(Boost REQUIRED CONFIG COMPONENTS context)  # by its own file: newer CMake warns of FindBoost
 find_package(Threads REQUIRED)
 find_library(NETTLE_STATIC libnettle.a REQUIRED)
 if(CUDABK_TESTS)

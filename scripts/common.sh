@@ -12,15 +12,34 @@ die() {
 
 jobs() { nproc 2>/dev/null || echo 2; }
 
-# quietly LOG COMMAND...: a terminal sees the command's output; otherwise it goes to LOG, and only a failure shows its
-# last lines.
+# logged LOG COMMAND...: all output goes to LOG; a line on stderr every sign_interval seconds says how far it is.
+sign_interval=15
+logged() {
+  local log=$1 status=0 started=$SECONDS watch
+  shift
+  : >"$log"
+  (
+    # What waits must not keep a caller's pipe or lock open, nor go on without this script.
+    while sleep "$sign_interval" >/dev/null 2>&1 9>&- && kill -0 $$ 2>/dev/null; do
+      say "  $((SECONDS - started)) s: $(tail -n 1 "$log" | tr '\r' '\n' | tail -n 1 | cut -c 1-120)"
+    done
+  ) &
+  watch=$!
+  "$@" >"$log" 2>&1 || status=$?
+  kill "$watch" 2>/dev/null || true
+  wait "$watch" 2>/dev/null || true
+  return "$status"
+}
+
+# quietly LOG COMMAND...: a terminal sees the command's output; otherwise it goes to LOG, with a sign of
+# life from time to time, and only a failure shows its last lines.
 quietly() {
   local log=$1
   shift
   mkdir -p "$(dirname "$log")"
   if [ -t 2 ]; then
     "$@" >&2
-  elif ! "$@" >"$log" 2>&1; then
+  elif ! logged "$log" "$@"; then
     tail -n 40 "$log" >&2
     say "the whole output is in $log"
     return 1

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/units.h"
@@ -24,7 +25,21 @@ std::string variant_text(const Choice& choice) {
   return config.empty() ? choice.family : choice.family + " " + config;
 }
 
-void choice_lines(const ExplainedChoice& c, bool name_node, std::string& text) {
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+// "passed    NAME: WHY" and lines below it. One that was printed already (`printed`: list -> its node) is not repeated.
+std::string list_text(const std::string& title, const Lines& lines, const std::string& node,
+                      std::map<std::string, std::string>& printed) {
+  std::string text;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    text += fmt::format("{:<10}{}: {}\n", i == 0 ? title : "", lines[i].first, lines[i].second);
+  }
+  const auto [it, is_new] = printed.emplace(text, node);
+  return is_new || text.empty() ? text : fmt::format("{:<10}as for node {}\n", title, it->second);
+}
+
+void choice_lines(const ExplainedChoice& c, bool name_node, std::map<std::string, std::string>& printed,
+                  std::string& text) {
   if (name_node) {
     text += fmt::format("\nnode      {}\n", c.node);
   }
@@ -35,13 +50,8 @@ void choice_lines(const ExplainedChoice& c, bool name_node, std::string& text) {
     text += fmt::format("evidence  {}\n", c.evidence);
   }
   text += fmt::format("variant   {}\n", variant_text(c.choice));
-  for (size_t i = 0; i < c.choice.passed_over.size(); ++i) {
-    const auto& [rule, why] = c.choice.passed_over[i];
-    text += fmt::format("{}{}: {}\n", i == 0 ? "passed    " : "          ", rule, why);
-  }
-  for (size_t i = 0; i < c.others.size(); ++i) {
-    text += fmt::format("{}{}: {}\n", i == 0 ? "others    " : "          ", c.others[i].first, c.others[i].second);
-  }
+  text += list_text("passed", c.choice.passed_over, c.node, printed);
+  text += list_text("others", c.others, c.node, printed);
 }
 
 std::string launch_line(const ExplainedLaunch& l) {
@@ -127,8 +137,9 @@ std::string explanation_text(const Explanation& e) {
         "layout    {} {}, {}{}\n", l.tensor, l.layout, format_bytes(static_cast<double>(l.stored_bytes)),
         l.note.empty() ? fmt::format(" (raw {})", format_bytes(static_cast<double>(l.raw_bytes))) : ": " + l.note);
   }
+  std::map<std::string, std::string> printed;
   for (const ExplainedChoice& c : e.choices) {
-    choice_lines(c, e.choices.size() > 1, text);
+    choice_lines(c, e.choices.size() > 1, printed, text);
   }
   if (e.choices.empty()) {
     text += fmt::format("problem   {} {}\nvariant   one kernel only: nothing to choose\n", e.target, e.params.text());

@@ -1,7 +1,9 @@
 // Decoding of the `frag` layout (frag_shape.h) to fragments of m16n8k16 products.
 //
 // A fragment is four registers of two f16; register h + 2p of lane 4g + t, h, p in {0, 1}, holds row g + 8h, elements
-// 16j + 2t + 8p and the one after it, where j is the step of 16 in the tile. The codes come out as
+// 16j + 4t + 2p and the one after it, where j is the step of 16 in the tile: a lane's elements of a step follow each
+// other, where the product would have them in two places. It does not matter which element is which as long as the
+// activations (frag/columns.h, frag/tile_columns.h) come in the same order. The codes come out as
 // 1024 + factor * code, exact in f16; factor depends on h and on the parity of j. The product's start value removes the
 // 1024 and the zero point (columns.h), the scale divides by the factor.
 //
@@ -9,9 +11,9 @@
 // * 4 bits: word j, bit 8p + 4h
 // * 2 bits: word j / 2, bit 8p + 4 (j % 2) + 2h
 // * 8 bits: word 2j + h, bit 8p
-// * numbers of a table of 8: word j, nibble 4h + p + 2o, o = 1 for the odd element; of 16: nibble 4h + 2p + o, so that
-// a
-//   register of a fragment is a byte of the word
+// * numbers of a table of 16: word j, nibble 4h + 2p + o, o = 1 for the odd element, so that a register of a fragment
+// is
+//   a byte of the word
 // * 1 high bit on 4: word 0, bit b + 4h, b where place 2j + p begins
 // * 2 high bits on 4: word j / 2, bit b + 4h, b where place 2 (j % 2) + p begins
 // * 1 high bit on 2: word 0, bit b + 4 (j % 2) + 2h, b where place j / 2 * 2 + p begins
@@ -20,7 +22,7 @@
 
 #include "formats/codebooks.h"
 #include "formats/format.h"
-#include "formats/frag_place.h"
+#include "formats/frag_book.h"
 
 namespace cudabk {
 
@@ -88,8 +90,9 @@ V read_frag(const uint8_t* p) {
 
 template <FragShape S>
 struct FragWords {
+  static constexpr int kHigh = S.high_words() + S.sign_words();  // words of the two planes
   uint32_t low[S.low_words()];
-  uint32_t high[S.high_words() == 0 ? 1 : S.high_words()];
+  uint32_t high[kHigh == 0 ? 1 : kHigh];
 };
 
 template <FragMemory Memory, int Words>
@@ -108,12 +111,35 @@ void load_lane_words(const uint8_t* plane, int tile, uint32_t (&w)[Words]) {
   }
 }
 
+// Of a type with a code book.
+template <FragShape S, FragMemory Memory>
+void load_book_words(const uint8_t* unit, int tile, FragWords<S>& w) {
+  const int own = opaque(lane()), pair = own / 2;
+  const u32x2 low = read_frag<Memory, u32x2>(unit + tile * 128 + pair * 8);
+  w.low[0] = low.x, w.low[1] = low.y;
+  const uint8_t* high = unit + (S.high_offset() + tile * 16 * S.high_bits) + pair * S.high_bits;
+  if constexpr (S.high_bits == 1) {
+    w.high[0] = read_frag<Memory, uint8_t>(high);
+  } else if constexpr (S.high_bits == 2) {
+    w.high[0] = read_frag<Memory, uint16_t>(high);
+  } else if constexpr (S.high_bits == 4) {
+    w.high[0] = read_frag<Memory, uint32_t>(high);
+  }
+  if constexpr (S.signs) {
+    w.high[S.high_words()] = read_frag<Memory, uint32_t>(unit + (S.sign_offset() + tile * 128) + own * 4);
+  }
+}
+
 template <FragShape S, FragMemory Memory>
 FragWords<S> load_frag_words(const uint8_t* unit, int tile) {
   FragWords<S> w;
-  load_lane_words<Memory, S.low_words()>(unit, tile, w.low);
-  if constexpr (S.high_words() != 0) {
-    load_lane_words<Memory, S.high_words()>(unit + S.high_offset(), tile, w.high);
+  if constexpr (S.has_book()) {
+    load_book_words<S, Memory>(unit, tile, w);
+  } else {
+    load_lane_words<Memory, S.low_words()>(unit, tile, w.low);
+    if constexpr (S.high_words() != 0) {
+      load_lane_words<Memory, S.high_words()>(unit + S.high_offset(), tile, w.high);
+    }
   }
   return w;
 }
@@ -160,7 +186,7 @@ void linear_fragment(const FragWords<S>& w, uint32_t (&a)[4]) {
 
 // The selected bytes of a table: nibbles 0 .. 3 of `selectors`.
 inline uint32_t look_up_8(const FragTable& t, uint32_t selectors) {
-  return byte_perm(t.words[0], t.words[1], selectors);
+  return select_bytes(in_register(t.words[0]), t.words[1], selectors);
 }
 inline uint32_t look_up_16(const FragTable& t, uint32_t selectors, uint32_t choice) {
   return byte_perm(byte_perm(t.words[0], t.words[1], selectors), byte_perm(t.words[2], t.words[3], selectors), choice);
@@ -170,18 +196,24 @@ template <DType T, int J, uint32_t Magic>
 void table_fragment(const FragWords<frag_shape(T)>& w, uint32_t (&a)[4]) {
   constexpr FragTable kTable = frag_table(T);
   const uint32_t x = w.low[J];
-  uint32_t v[2];
-  if constexpr (frag_shape(T).codes == FragCodes::kTable8) {
-    v[0] = look_up_8(kTable, x);
-    v[1] = look_up_8(kTable, x >> 16);
-  } else {
-    const uint32_t s = x & 0x77777777u, choice = ((x >> 1) & 0x44444444u) | 0x32103210u;
-    v[0] = look_up_16(kTable, s, choice);
-    v[1] = look_up_16(kTable, s >> 16, choice >> 16);
-  }
+  const uint32_t s = x & 0x77777777u, choice = ((x >> 1) & 0x44444444u) | 0x32103210u;
+  const uint32_t v[2] = {look_up_16(kTable, s, choice), look_up_16(kTable, s >> 16, choice >> 16)};
   for (int h = 0; h < 2; ++h) {
-    a[h] = byte_perm(v[h], Magic, frag_shape(T).codes == FragCodes::kTable8 ? 0x5250 : 0x5150);
-    a[h + 2] = byte_perm(v[h], Magic, frag_shape(T).codes == FragCodes::kTable8 ? 0x5351 : 0x5352);
+    a[h] = byte_perm(v[h], Magic, 0x5150);
+    a[h + 2] = byte_perm(v[h], Magic, 0x5352);
+  }
+}
+
+// In blocks that have filled the book.
+template <DType T, int J, uint32_t Magic>
+void book_fragment(const FragWords<frag_shape(T)>& w, uint32_t (&a)[4]) {
+  constexpr FragShape S = frag_shape(T);
+  constexpr FragTable kTable = frag_table(T);
+  const uint32_t v[2] = {look_up_8(kTable, book_numbers<S, 0, J>(w.low, w.high)),
+                         look_up_8(kTable, book_numbers<S, 1, J>(w.low, w.high))};
+  for (int h = 0; h < 2; ++h) {
+    a[h] = byte_perm(v[h], Magic, 0x5250);
+    a[h + 2] = byte_perm(v[h], Magic, 0x5351);
   }
 }
 
@@ -190,6 +222,8 @@ template <DType T, int J, uint32_t Magic = kF16Magic>
 void frag_fragment(const FragWords<frag_shape(T)>& w, uint32_t (&a)[4]) {
   if constexpr (frag_shape(T).codes == FragCodes::kLinear) {
     linear_fragment<frag_shape(T), J, Magic>(w, a);
+  } else if constexpr (frag_shape(T).has_book()) {
+    book_fragment<T, J, Magic>(w, a);
   } else {
     table_fragment<T, J, Magic>(w, a);
   }

@@ -7,7 +7,7 @@
 
 namespace cudabk {
 
-// By all Warps warps of a block; waits for all of them.
+// The table or book of the type, if it has one, by all Warps warps of a block; waits for all of them.
 template <DType T, int Warps, int Stride = 128>
 void fill_frag_lookup() {
   if constexpr (has_frag_lookup(T)) {
@@ -15,13 +15,15 @@ void fill_frag_lookup() {
     for (int byte = warp(); byte < 256; byte += Warps) {
       const uint32_t codes = static_cast<uint32_t>(byte);
       const uint32_t v = look_up_16(kTable, codes & 0x77, ((codes >> 1) & 0x44) | 0x10);
-      shared_memory<uint32_t>()[byte * (Stride / 4) + lane()] = byte_perm(v, kF16Magic, 0x5150);
+      constexpr uint32_t kZero = 0xe480e480u;  // -1152: of the magic number and of the table
+      shared_memory<uint32_t>()[byte * (Stride / 4) + lane()] = f16x2_add(byte_perm(v, kF16Magic, 0x5150), kZero);
     }
     block_sync();
   }
+  fill_frag_book<T>(Warps * kWarpSize);
 }
 
-// frag_fragment in blocks that have filled the table.
+// frag_fragment in blocks that have filled the table; the values themselves where there is one.
 template <DType T, int J, int Stride = 128>
 void lookup_fragment(const FragWords<frag_shape(T)>& w, uint32_t (&a)[4]) {
   if constexpr (has_frag_lookup(T)) {

@@ -5,6 +5,11 @@
 //   row(block)       d, or d and dmin above it
 //   byte(v, i)       the inverse: byte i of the block, where v.code(i), v.entry(g), v.row() are the above
 //
+// Instead of codes, types whose `frag` layout keeps entries of a code book have
+//
+//   number(block, o)  the number of the entry of octet o; iq1: bit 11 is the sign of the shift
+//   signs(block, o)   a bit per element of the octet; iq1: 0
+//
 // No bit is lost either way. Formats with code books are in raw_grid_block.h.
 #pragma once
 

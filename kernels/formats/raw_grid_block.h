@@ -1,5 +1,5 @@
-// RawBlock (raw_block.h) of the formats with code books. The `frag` layout keeps levels and signs, not entries of the
-// books; the books are sorted, so that an entry is found again by halving.
+// RawBlock (raw_block.h) of the formats with code books. Of iq3 the `frag` layout keeps levels and signs, not entries
+// of the books; the books are sorted, so that an entry is found again by halving.
 #pragma once
 
 #include "formats/lookup.h"
@@ -27,24 +27,6 @@ uint32_t entry_number(const Grid<N>& grid, uint32_t entry) {
   return static_cast<uint32_t>(low);
 }
 
-// Codes of an octet from 8 * octet on: the levels' numbers in fields of 2 bits, and their bit 2 (signs).
-template <class V>
-uint32_t octet_levels(const V& v, int octet) {
-  uint32_t entry = 0;
-  for (int e = 0; e < 8; ++e) {
-    entry |= (v.code(8 * octet + e) & 3) << (2 * e);
-  }
-  return entry;
-}
-template <class V>
-uint32_t octet_signs(const V& v, int octet, int bit) {
-  uint32_t signs = 0;
-  for (int e = 0; e < 8; ++e) {
-    signs |= (v.code(8 * octet + e) >> bit & 1) << e;
-  }
-  return signs;
-}
-
 // Scales 2s + 1 with 128 added.
 constexpr uint32_t odd_entry(uint32_t s) { return 129 + 2 * s; }
 constexpr uint32_t odd_scale(uint32_t entry) { return (entry - 129) / 2; }
@@ -54,27 +36,24 @@ uint32_t odd_scale_pair(const V& v, int i) {
   return odd_scale(v.entry(2 * i)) | odd_scale(v.entry(2 * i + 1)) << 4;
 }
 // A scale in the highest four bits, below it seven signs of each octet of the group of 32; the eighth is their parity.
-template <class V>
-uint32_t scale_and_signs(const V& v, int group, int sign_bit) {
+// signs_of(octet): all eight.
+template <class V, class SignsOf>
+uint32_t scale_and_signs(const V& v, int group, SignsOf signs_of) {
   uint32_t word = odd_scale(v.entry(group)) << 28;
   for (int octet = 0; octet < 4; ++octet) {
-    word |= (octet_signs(v, 4 * group + octet, sign_bit) & 127) << (7 * octet);
+    word |= (signs_of(4 * group + octet) & 127) << (7 * octet);
   }
   return word;
 }
 
-// ---- iq2: code = level + 4 * sign ----
+// ---- iq2 ----
 
 template <DType T>
 requires(T == DType::iq2_xxs) struct RawBlock<T> {
-  static constexpr Grid<256> kGrid = iq2xxs_grid();
-  static_assert(strictly_rising(kGrid));
-
-  static uint32_t code(const uint8_t* b, int i) {
-    const uint8_t* record = b + 2 + i / 32 * 8;
-    const int octet = i / 8 % 4, e = i % 8;
-    const uint32_t level = kGrid.entries[record[octet]] >> (2 * e) & 3u;
-    return level | (sign_byte(word_at(record + 4) >> (7 * octet)) >> e & 1) << 2;
+  static const uint8_t* record(const uint8_t* b, int octet) { return b + 2 + octet / 4 * 8; }
+  static uint32_t number(const uint8_t* b, int octet) { return record(b, octet)[octet % 4]; }
+  static uint32_t signs(const uint8_t* b, int octet) {
+    return sign_byte(word_at(record(b, octet) + 4) >> (octet % 4 * 7));
   }
   static uint32_t entry(const uint8_t* b, int g) { return odd_entry(b[2 + g * 8 + 7] >> 4); }
   static uint32_t row(const uint8_t* b) { return half_at(b); }
@@ -86,21 +65,16 @@ requires(T == DType::iq2_xxs) struct RawBlock<T> {
     }
     const int group = (i - 2) / 8, p = (i - 2) % 8;
     if (p < 4) {
-      return entry_number(kGrid, octet_levels(v, 4 * group + p));
+      return v.number(4 * group + p);
     }
-    return scale_and_signs(v, group, 2) >> (8 * (p - 4));
+    return scale_and_signs(v, group, [&](int octet) { return v.signs(octet); }) >> (8 * (p - 4));
   }
 };
 
 template <DType T>
 requires(T == DType::iq2_xs) struct RawBlock<T> {
-  static constexpr Grid<512> kGrid = iq2xs_grid();
-  static_assert(strictly_rising(kGrid));
-
-  static uint32_t code(const uint8_t* b, int i) {
-    const uint32_t octet = half_at(b + 2 + i / 8 * 2);
-    return (kGrid.entries[octet & 511] >> (i % 8 * 2) & 3u) | (sign_byte(octet >> 9) >> (i % 8) & 1) << 2;
-  }
+  static uint32_t number(const uint8_t* b, int octet) { return half_at(b + 2 + octet * 2) & 511; }
+  static uint32_t signs(const uint8_t* b, int octet) { return sign_byte(half_at(b + 2 + octet * 2) >> 9); }
   static uint32_t entry(const uint8_t* b, int g) { return odd_entry(nibble_at(b + 66, g)); }
   static uint32_t row(const uint8_t* b) { return half_at(b); }
 
@@ -111,8 +85,7 @@ requires(T == DType::iq2_xs) struct RawBlock<T> {
     }
     if (i < 66) {
       const int octet = (i - 2) / 2;
-      const uint32_t field = entry_number(kGrid, octet_levels(v, octet)) | (octet_signs(v, octet, 2) & 127) << 9;
-      return field >> (8 * (i % 2));
+      return (v.number(octet) | (v.signs(octet) & 127) << 9) >> (8 * (i % 2));
     }
     return odd_scale_pair(v, i - 66);
   }
@@ -120,14 +93,10 @@ requires(T == DType::iq2_xs) struct RawBlock<T> {
 
 template <DType T>
 requires(T == DType::iq2_s) struct RawBlock<T> {
-  static constexpr Grid<1024> kGrid = iq2s_grid();
-  static_assert(strictly_rising(kGrid));
-
-  static uint32_t code(const uint8_t* b, int i) {
-    const int octet = i / 8;
-    const uint32_t number = b[2 + octet] | ((b[66 + octet / 4] >> (octet % 4 * 2)) & 3u) << 8;
-    return (kGrid.entries[number] >> (i % 8 * 2) & 3u) | (b[34 + octet] >> (i % 8) & 1u) << 2;
+  static uint32_t number(const uint8_t* b, int octet) {
+    return b[2 + octet] | ((b[66 + octet / 4] >> (octet % 4 * 2)) & 3u) << 8;
   }
+  static uint32_t signs(const uint8_t* b, int octet) { return b[34 + octet]; }
   static uint32_t entry(const uint8_t* b, int g) { return odd_entry(nibble_at(b + 74, g)); }
   static uint32_t row(const uint8_t* b) { return half_at(b); }
 
@@ -137,15 +106,15 @@ requires(T == DType::iq2_s) struct RawBlock<T> {
       return v.row() >> (8 * i);
     }
     if (i < 34) {
-      return entry_number(kGrid, octet_levels(v, i - 2));
+      return v.number(i - 2);
     }
     if (i < 66) {
-      return octet_signs(v, i - 34, 2);
+      return v.signs(i - 34);
     }
     if (i < 74) {
       uint32_t bits = 0;
       for (int octet = 0; octet < 4; ++octet) {
-        bits |= entry_number(kGrid, octet_levels(v, 4 * (i - 66) + octet)) >> 8 << (2 * octet);
+        bits |= v.number(4 * (i - 66) + octet) >> 8 << (2 * octet);
       }
       return bits;
     }
@@ -155,6 +124,14 @@ requires(T == DType::iq2_s) struct RawBlock<T> {
 
 // ---- iq3: entries of four levels ----
 
+template <class V>
+uint32_t octet_signs(const V& v, int octet) {
+  uint32_t signs = 0;
+  for (int e = 0; e < 8; ++e) {
+    signs |= (v.code(8 * octet + e) >> 3 & 1) << e;
+  }
+  return signs;
+}
 template <class V, class LevelOf>
 uint32_t quad_levels(const V& v, int quad, LevelOf level) {
   uint32_t entry = 0;
@@ -184,7 +161,7 @@ requires(T == DType::iq3_xxs) struct RawBlock<T> {  // code = level + 8 * sign
     if (i < 66) {
       return entry_number(kGrid, quad_levels(v, i - 2, [](uint32_t code) { return code & 7; }));
     }
-    return scale_and_signs(v, (i - 66) / 4, 3) >> (8 * ((i - 66) % 4));
+    return scale_and_signs(v, (i - 66) / 4, [&](int octet) { return octet_signs(v, octet); }) >> (8 * ((i - 66) % 4));
   }
 };
 
@@ -222,24 +199,21 @@ requires(T == DType::iq3_s) struct RawBlock<T> {  // levels 1, 3 .. 15 with sign
       return bits;
     }
     if (i < 106) {
-      return octet_signs(v, i - 74, 3) ^ 255;
+      return octet_signs(v, i - 74) ^ 255;
     }
     return odd_scale_pair(v, i - 106);
   }
 };
 
-// ---- iq1: code = level + 4 where the shift is negative ----
+// ---- iq1: bit 11 of a number is the sign of the shift ----
 
 template <DType T>
 requires(T == DType::iq1_s) struct RawBlock<T> {
-  static constexpr Grid<2048> kGrid = iq1s_grid();
-  static_assert(strictly_rising(kGrid));
-
-  static uint32_t code(const uint8_t* b, int i) {
-    const uint32_t field = half_at(b + 34 + i / 32 * 2);
-    const uint32_t number = b[2 + i / 8] | (field >> (i / 8 % 4 * 3) & 7) << 8;
-    return (kGrid.entries[number] >> (i % 8 * 2) & 3u) | field >> 15 << 2;
+  static uint32_t number(const uint8_t* b, int octet) {
+    const uint32_t field = half_at(b + 34 + octet / 4 * 2);
+    return b[2 + octet] | (field >> (octet % 4 * 3) & 7) << 8 | field >> 15 << 11;
   }
+  static uint32_t signs(const uint8_t* /*b*/, int /*octet*/) { return 0; }
   static uint32_t entry(const uint8_t* b, int g) { return odd_entry(b[34 + g * 2 + 1] >> 4 & 7u); }
   static uint32_t row(const uint8_t* b) { return half_at(b); }
 
@@ -249,12 +223,12 @@ requires(T == DType::iq1_s) struct RawBlock<T> {
       return v.row() >> (8 * i);
     }
     if (i < 34) {
-      return entry_number(kGrid, octet_levels(v, i - 2));
+      return v.number(i - 2);
     }
     const int group = (i - 34) / 2;
-    uint32_t field = odd_scale(v.entry(group)) << 12 | (v.code(32 * group) >> 2 & 1) << 15;
+    uint32_t field = odd_scale(v.entry(group)) << 12 | v.number(4 * group) >> 11 << 15;
     for (int octet = 0; octet < 4; ++octet) {
-      field |= entry_number(kGrid, octet_levels(v, 4 * group + octet)) >> 8 << (3 * octet);
+      field |= (v.number(4 * group + octet) >> 8 & 7) << (3 * octet);
     }
     return field >> (8 * (i % 2));
   }
@@ -262,14 +236,8 @@ requires(T == DType::iq1_s) struct RawBlock<T> {
 
 template <DType T>
 requires(T == DType::iq1_m) struct RawBlock<T> {
-  static constexpr Grid<2048> kGrid = iq1s_grid();
-  static_assert(strictly_rising(kGrid));
-
-  static uint32_t code(const uint8_t* b, int i) {
-    const int octet = i / 8;
-    const uint32_t field = nibble_at(b + 32, octet);
-    return (kGrid.entries[b[octet] | (field & 7) << 8] >> (i % 8 * 2) & 3u) | field >> 3 << 2;
-  }
+  static uint32_t number(const uint8_t* b, int octet) { return b[octet] | nibble_at(b + 32, octet) << 8; }
+  static uint32_t signs(const uint8_t* /*b*/, int /*octet*/) { return 0; }
   static uint32_t entry(const uint8_t* b, int g) { return odd_entry(half_at(b + 48 + g / 4 * 2) >> (g % 4 * 3) & 7); }
   static uint32_t row(const uint8_t* b) {
     uint32_t d = 0;
@@ -280,16 +248,12 @@ requires(T == DType::iq1_m) struct RawBlock<T> {
   }
 
   template <class V>
-  static uint32_t field(const V& v, int octet) {
-    return entry_number(kGrid, octet_levels(v, octet)) >> 8 | (v.code(8 * octet) >> 2 & 1) << 3;
-  }
-  template <class V>
   static uint32_t byte(const V& v, int i) {
     if (i < 32) {
-      return entry_number(kGrid, octet_levels(v, i));
+      return v.number(i);
     }
     if (i < 48) {
-      return field(v, 2 * (i - 32)) | field(v, 2 * (i - 32) + 1) << 4;
+      return v.number(2 * (i - 32)) >> 8 | v.number(2 * (i - 32) + 1) >> 8 << 4;
     }
     const int number = (i - 48) / 2;
     uint32_t word = (v.row() >> (4 * number) & 15) << 12;

@@ -7,8 +7,8 @@
 namespace cudabk {
 
 // Activations as f16 in the order of the product's second operand. Columns are taken in tiles of Cols (1, 2, 4 or 8), k
-// in units of 256. A unit of a tile is [8 steps of 32][column][t][8 halves]: elements 2t, 2t + 1, 2t + 8, 2t + 9,
-// 2t + 16, 2t + 17, 2t + 24, 2t + 25 of the step; then a start value per column, group and row half h:
+// in units of 256. A unit of a tile is [8 steps of 32][column][t][8 halves]: elements 4t .. 4t + 3 and
+// 16 + 4t .. 16 + 4t + 3 of the step; then a start value per column, group and row half h:
 // -(1024 + factor * zero) * the sum of the column's group, in the order of column_start_place; then per column the
 // power of two that undoes the scaling of this unit.
 constexpr int column_step_bytes(int cols) { return 64 * cols; }
@@ -63,9 +63,12 @@ struct DequantizeFragArgs {
 
 constexpr int kRepackThreads = 128;  // of a block, one warp per tile
 
-// Shared memory of blocks that decode a unit to elements of `bytes` bytes, rows padded against bank conflicts.
+// Shared memory of blocks that decode a unit to elements of `bytes` bytes: the book of types with one, then rows,
+// padded against bank conflicts.
 constexpr int frag_tile_row_bytes(int bytes) { return 64 * bytes + 16; }
-constexpr int dequantize_frag_shared_bytes(int bytes) { return 4 * kFragRows * frag_tile_row_bytes(bytes); }
+constexpr int dequantize_frag_shared_bytes(DType type, int bytes) {
+  return frag_book_bytes(type) + 4 * kFragRows * frag_tile_row_bytes(bytes);
+}
 
 // Columns that are packed and computed together, for n of 1 to 4.
 constexpr int frag_narrow_columns(int64_t n) { return n <= 1 ? 1 : (n <= 2 ? 2 : 4); }

@@ -9,14 +9,15 @@
 
 namespace cudabk {
 
-// The pair of floats i (0 .. 3) of lane t in a step of 32, zeros past k.
+// The four floats of lane t in step `step` of 16, zeros past k.
 template <bool Vector>
-f32x2 column_pair(const float* row, int step, int t, int i, int k) {
-  const int at = 32 * step + 2 * t + 8 * i;
+f32x4 column_quad(const float* row, int step, int t, int k) {
+  const int at = 16 * step + 4 * t;
   if constexpr (Vector) {
-    return at < k ? load_fresh(reinterpret_cast<const f32x2*>(row + at)) : f32x2{0, 0};
+    return at < k ? load_fresh(reinterpret_cast<const f32x4*>(row + at)) : f32x4{0, 0, 0, 0};
   } else {
-    return {at < k ? load_fresh(row + at) : 0.0f, at + 1 < k ? load_fresh(row + at + 1) : 0.0f};
+    return {at < k ? load_fresh(row + at) : 0.0f, at + 1 < k ? load_fresh(row + at + 1) : 0.0f,
+            at + 2 < k ? load_fresh(row + at + 2) : 0.0f, at + 3 < k ? load_fresh(row + at + 3) : 0.0f};
   }
 }
 
@@ -51,8 +52,9 @@ void pack_step(const PackColumnsArgs& a, uint8_t* unit, int col, int step, int t
 // The pairs of this lane's part of a unit: lane 4 * step + t.
 template <bool Vector>
 void load_unit(const float* row, int unit, int k, f32x2 (&pairs)[4]) {
-  for (int i = 0; i < 4; ++i) {
-    pairs[i] = column_pair<Vector>(row, unit * 8 + lane() / 4, lane() % 4, i, k);
+  for (int half = 0; half < 2; ++half) {
+    const f32x4 v = column_quad<Vector>(row, unit * 16 + lane() / 4 * 2 + half, lane() % 4, k);
+    pairs[2 * half] = {v.x, v.y}, pairs[2 * half + 1] = {v.z, v.w};
   }
 }
 inline float largest_of(const f32x2 (&pairs)[4]) {
@@ -75,13 +77,18 @@ ColumnPlace column_place(const PackColumnsArgs& a, int col, int batch, int units
           a.units + (static_cast<int64_t>(batch) * tiles + col / Cols) * units * column_unit_bytes(Group, Cols)};
 }
 
-// A warp per unit and column: every unit has its own scale. Vector: rows start on multiples of 8 bytes, k is even.
+// A warp per unit and column: every unit has its own scale. Vector: rows start on multiples of 16 bytes, k is a
+// multiple of 4.
 // grid: x = ceil(units / kPackWarps), y = n, z = batch (both looped).
 template <int Group, int Cols, bool Vector>
 KERNEL(pack_units, kPackWarps* kWarpSize)(PackColumnsArgs a) {
   allow_next_kernel();
-  wait_for_previous_kernel();
   const int units = (a.k + kFragDepth - 1) / kFragDepth, number = block_x() * kPackWarps + warp();
+  const int ahead = number * kFragDepth + lane() * 32;  // a line of the unit
+  if (lane() < kFragDepth / 32 && ahead < a.k) {
+    prefetch_l2(column_place<Group, Cols>(a, block_y(), block_z(), units).row + ahead);
+  }
+  wait_for_previous_kernel();
   for (int batch = block_z(); batch < a.batch; batch += grid_z()) {
     for (int col = block_y(); col < a.n && number < units; col += grid_y()) {
       const ColumnPlace place = column_place<Group, Cols>(a, col, batch, units);

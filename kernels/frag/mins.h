@@ -1,8 +1,9 @@
-// What minima add to a product of 8 columns, a unit at a time: one product of the rows' minima with the sums of the
+// What minima add to a product, a unit at a time: one product of the rows' minima with the sums of the
 // columns' groups, where a multiply-add per group, row and column would do the same.
 #pragma once
 
 #include "frag/multiply.h"
+#include "frag/narrow.h"
 
 namespace cudabk {
 
@@ -30,7 +31,8 @@ struct UnitMins {
       words[h + 2 * kPart] = own ? w : words[h + 2 * kPart];
     }
   }
-  // Bytes become f16 subnormals: the integer over 2^24.
+  // Bytes become f16 subnormals: the integer over 2^24. Nibbles: of the tile's four groups the lane has the first two
+  // for even t, the others for odd.
   uint32_t operand(int i) const {
     if constexpr (S.scale == FragScale::kHalfMin) {
       return words[i];
@@ -42,6 +44,23 @@ struct UnitMins {
   }
 };
 
+// Of a unit in shared memory.
+template <FragShape S>
+UnitMins<S> shared_unit_mins(const uint8_t* unit) {
+  UnitMins<S> mins;
+#pragma unroll
+  for (int part = 0; part < min_parts<S>(); ++part) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const u32x2 w = load_pair_words<S, FragMemory::kShared>(unit, 4 * part + lane() % 4, lane() / 4 + 8 * h);
+      const bool upper = S.scale == FragScale::kNibbleMin && lane() % 2 == 1;  // where take() would have them
+      mins.words[h + 2 * part] =
+          S.scale == FragScale::kHalfMin ? byte_perm(w.x, w.y, 0x7632) : (upper ? w.x << 16 : w.x);
+    }
+  }
+  return mins;
+}
+
 // The start values of a unit's groups as second operand: over 2^15, which fits f16, and what rounding has lost of that.
 template <FragShape S>
 struct GroupSums {
@@ -49,7 +68,6 @@ struct GroupSums {
 
   template <FragMemory Memory>
   void load(const uint8_t* unit) {
-    constexpr float kScale = 1.0f / 32768;
     const int col = lane() / 4;
 #pragma unroll
     for (int part = 0; part < min_parts<S>(); ++part) {
@@ -57,11 +75,31 @@ struct GroupSums {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int place = column_start_place(S.group, 8, 8 * part + lane() % 4 * 2 + i, col, 0);
-        v[i] = bits_to_float(read_frag<Memory, uint32_t>(unit + column_data_bytes(8) + place * 4)) * kScale;
+        v[i] = bits_to_float(read_frag<Memory, uint32_t>(unit + column_data_bytes(8) + place * 4));
       }
-      high[part] = pack_f16(v[0], v[1]);
-      low[part] = pack_f16(v[0] - low_f16(high[part]), v[1] - high_f16(high[part]));
+      set(part, v[0], v[1]);
     }
+  }
+  // Of 1, 2 or 4 columns, in shared memory; each in the first of the product's columns that stand for it (narrow.h),
+  // the others are zero.
+  template <int Cols>
+  void load_narrow(const uint8_t* unit) {
+    using P = Period<S, Cols>;
+    const bool own = P::operand_group() == 0;
+#pragma unroll
+    for (int part = 0; part < min_parts<S>(); ++part) {
+      const int place = column_start_place(S.group, Cols, 8 * part + lane() % 4 * 2, P::operand_column(), 0);
+      const f32x2 v = *reinterpret_cast<const f32x2*>(unit + column_data_bytes(Cols) + place * 4);
+      set(part, own ? v.x : 0, own ? v.y : 0);
+    }
+  }
+
+ private:
+  void set(int part, float first, float second) {
+    constexpr float kScale = 1.0f / 32768;
+    first *= kScale, second *= kScale;
+    high[part] = pack_f16(first, second);
+    low[part] = pack_f16(first - low_f16(high[part]), second - high_f16(high[part]));
   }
 };
 

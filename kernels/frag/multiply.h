@@ -70,11 +70,13 @@ void load_column_step(const uint8_t* unit, int step, ColumnStep<S>& x) {
   constexpr int kGroups = 32 / S.group;
   const auto* all_starts = reinterpret_cast<const f32x4*>(unit + column_data_bytes(8));
   const auto* words = reinterpret_cast<const u32x4*>(unit + step * column_step_bytes(8));
-  f32x4 starts[kGroups];
+  f32x4 starts[kGroups] = {};
+  if constexpr (frag_has_starts(S)) {
 #pragma unroll
-  for (int i = 0; i < kGroups; ++i) {
-    starts[i] =
-        read_frag<Memory, f32x4>(reinterpret_cast<const uint8_t*>(all_starts + (step * kGroups + i) * 4 + lane() % 4));
+    for (int i = 0; i < kGroups; ++i) {
+      starts[i] = read_frag<Memory, f32x4>(
+          reinterpret_cast<const uint8_t*>(all_starts + (step * kGroups + i) * 4 + lane() % 4));
+    }
   }
   x.set(read_frag<Memory, u32x4>(reinterpret_cast<const uint8_t*>(words + lane())), starts);
 }

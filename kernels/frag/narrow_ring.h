@@ -3,6 +3,7 @@
 // strips. The warps are added at the end.
 #pragma once
 
+#include "frag/mins.h"
 #include "frag/narrow.h"
 #include "frag/ring.h"
 #include "frag/store.h"
@@ -10,46 +11,19 @@
 
 namespace cudabk {
 
-// The second operands of one period, a register quad or pair per group: a lane loads those of its own group, the others
-// are zero from the beginning and stay so.
-template <FragShape S, int Cols>
-struct HeldColumns {
-  using P = Period<S, Cols>;
-  static constexpr int kLookupStride = 128;
-  uint32_t words[P::kGroups][P::kWords] = {};
-  int place = operand_place<S, Cols>();
-
-  void load(const uint8_t* unit, int period) {
-    const uint8_t* p = unit + place + period * period_bytes<S, Cols>();
-#pragma unroll
-    for (int i = 0; i < P::kGroups; ++i) {
-      const bool own = P::operand_group() == i;
-      if constexpr (S.group == 32) {
-        u32x4 v{words[i][0], words[i][1], words[i][2], words[i][3]};
-        load_shared_if(own, reinterpret_cast<const u32x4*>(p), v);
-        words[i][0] = v.x, words[i][1] = v.y, words[i][2] = v.z, words[i][3] = v.w;
-      } else {
-        u32x2 v{words[i][0], words[i][1]};
-        load_shared_if(own, reinterpret_cast<const u32x2*>(p), v);
-        words[i][0] = v.x, words[i][1] = v.y;
-      }
-    }
-  }
-  template <int G, int I>
-  uint32_t operand() const {
-    return words[G][I];
-  }
-};
-
 // Period Index of the units in `weights`, and those after it. sum: [strip][row half].
 template <DType T, int Cols, int Strips, int Index = 0>
 void multiply_ring_periods(float (&sum)[Strips][2], const uint8_t* weights, const uint8_t* columns,
-                           const FragRows (&rows)[Strips], HeldColumns<frag_shape(T), Cols>& x) {
+                           const FragRows (&rows)[Strips], int place) {
   constexpr FragShape S = frag_shape(T);
   using P = Period<S, Cols>;
   if constexpr (Index < P::kCount) {
-    x.load(columns, Index);
-    const f32x4 starts = *period_starts<S, Cols>(columns, Index);
+    uint32_t words[P::kWords];
+    load_period_words<S, Cols, FragMemory::kShared>(columns + place + Index * period_bytes<S, Cols>(), words);
+    f32x4 starts{0, 0, 0, 0};
+    if constexpr (frag_has_starts(S)) {
+      starts = *period_starts<S, Cols>(columns, Index);
+    }
 #pragma unroll
     for (int strip = 0; strip < Strips; ++strip) {
       const uint8_t* unit = weights + strip * S.unit_bytes();
@@ -64,15 +38,14 @@ void multiply_ring_periods(float (&sum)[Strips][2], const uint8_t* weights, cons
         entries[h] = load_pair_words<S, FragMemory::kShared>(unit, (Index * P::kGroups + P::result_group()) / 2,
                                                              lane() / 4 + 8 * h);
       }
-      multiply_period<T, Cols, Index>(sum[strip], tiles, entries, rows[strip], x, starts);
+      multiply_period<T, Cols, 128, Index, false>(sum[strip], tiles, entries, rows[strip], words, starts);
     }
-    multiply_ring_periods<T, Cols, Strips, Index + 1>(sum, weights, columns, rows, x);
+    multiply_ring_periods<T, Cols, Strips, Index + 1>(sum, weights, columns, rows, place);
   }
 }
 
 template <DType T, int Cols, int Strips>
-void multiply_ring_unit(float (&sum)[Strips][2], const uint8_t* weights, const uint8_t* columns,
-                        HeldColumns<frag_shape(T), Cols>& x) {
+void multiply_ring_unit(float (&sum)[Strips][2], const uint8_t* weights, const uint8_t* columns, int place) {
   constexpr FragShape S = frag_shape(T);
   FragRows rows[Strips];
 #pragma unroll
@@ -80,7 +53,18 @@ void multiply_ring_unit(float (&sum)[Strips][2], const uint8_t* weights, const u
     rows[strip] = shared_frag_rows<S>(weights + strip * S.unit_bytes());
   }
   float part[Strips][2] = {};
-  multiply_ring_periods<T, Cols, Strips>(part, weights, columns, rows, x);
+  multiply_ring_periods<T, Cols, Strips>(part, weights, columns, rows, place);
+  if constexpr (S.has_min()) {
+    GroupSums<S> x;
+    x.template load_narrow<Cols>(columns);
+#pragma unroll
+    for (int strip = 0; strip < Strips; ++strip) {
+      float mins[4] = {};
+      add_mins<S>(mins, shared_unit_mins<S>(weights + strip * S.unit_bytes()), x, rows[strip]);
+      part[strip][0] += mins[0];
+      part[strip][1] += mins[2];
+    }
+  }
   const float scale =
       reinterpret_cast<const float*>(columns + column_scale_place(S.group, Cols))[Period<S, Cols>::result_column()];
 #pragma unroll
@@ -98,7 +82,7 @@ KERNEL_MIN_BLOCKS(frag_ring, Warps* kWarpSize, 2 / Strips)(FragArgs a) {
   UnitRing<kUnit, kColumnUnit, Strips, 1, Stages> ring(
       shared_memory<uint8_t>() + frag_narrow_rings_place(T, Strips, Warps), Warps);
   auto* slots = sum_slots<f32x2>(frag_lookup_bytes(T));
-  HeldColumns<S, Cols> x;
+  const int place = operand_place<S, Cols>();
   for (int batch = block_z(); batch < a.batch.batch; batch += grid_z()) {
     const int tiles = (a.n + Cols - 1) / Cols;
     UnitWalk walk = unit_walk<Strips, Warps>(a, batch, kUnit, kColumnUnit, tiles, block_y());
@@ -111,7 +95,7 @@ KERNEL_MIN_BLOCKS(frag_ring, Warps* kWarpSize, 2 / Strips)(FragArgs a) {
     float sum[Strips][2] = {};
     for (; left > 0; --left) {
       const uint8_t* slot = ring.wait();
-      multiply_ring_unit<T, Cols, Strips>(sum, slot, slot + Strips * kUnit, x);
+      multiply_ring_unit<T, Cols, Strips>(sum, slot, slot + Strips * kUnit, place);
       ring.next(walk);
     }
 #pragma unroll

@@ -7,40 +7,65 @@
 
 namespace cudabk {
 
-// The activations of one period, of this lane's group.
-template <FragShape S, int Cols>
-struct PeriodColumns {
-  using P = Period<S, Cols>;
-  uint32_t words[P::kWords];
-  f32x4 starts;
+// -v, of 1024 to 2047, in both halves of a register.
+constexpr uint32_t minus_f16(float v) { return (0xe400u + static_cast<uint32_t>(v - 1024)) * 0x00010001u; }
 
-  void load(const uint8_t* unit, int period) {
-    const uint8_t* p = unit + operand_place<S, Cols>() + period * period_bytes<S, Cols>();
-    if constexpr (S.group == 32) {
-      const u32x4 v = load_fresh(reinterpret_cast<const u32x4*>(p));
-      words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+// The start values of a period: sums of its groups, times what is to be taken off a code. A product brings them to the
+// lanes that need them.
+template <FragShape S, int Cols>
+f32x4 sums_to_starts(const uint32_t (&words)[Period<S, Cols>::kWords]) {
+  constexpr int kOdd = S.group == 16 ? 1 : 0;
+  constexpr float kEven0 = frag_start_zero(S, 0, 0), kOdd0 = frag_start_zero(S, kOdd, 0);
+  constexpr float kEven1 = frag_start_zero(S, 0, 1), kOdd1 = frag_start_zero(S, kOdd, 1);
+  // In one product where neighbouring groups take off the same, an f16.
+  constexpr bool kSame = kEven0 == kOdd0 && kEven1 == kOdd1 && kEven0 == static_cast<float>(static_cast<int>(kEven0));
+  constexpr uint32_t kAbove = kSame ? minus_f16(kEven0) : 0x3c003c00u, kBelow = kSame ? minus_f16(kEven1) : 0x3c003c00u;
+  const uint32_t factors[4] = {kAbove, kBelow, kAbove, kBelow};
+  float sums[4] = {};
+#pragma unroll
+  for (int i = 0; i < Period<S, Cols>::kWords; i += 2) {
+    mma_f16_16816(sums, factors, {words[i], words[i + 1]}, sums);
+  }
+  if constexpr (kSame) {
+    return {sums[0], sums[1], sums[2], sums[3]};
+  } else {
+    return {-kEven0 * sums[0], -kOdd0 * sums[1], -kEven1 * sums[2], -kOdd1 * sums[3]};
+  }
+}
+
+// The activations of a unit that this lane holds: of its group of every period.
+template <FragShape S, int Cols>
+struct UnitColumns {
+  using P = Period<S, Cols>;
+  uint32_t words[P::kCount][P::kWords];
+  float scale;  // of result_column()
+
+  // Start values are made where they are used: held, they would take registers.
+  f32x4 starts(int period) const {
+    if constexpr (frag_has_starts(S)) {
+      return sums_to_starts<S, Cols>(words[period]);
     } else {
-      const u32x2 v = load_fresh(reinterpret_cast<const u32x2*>(p));
-      words[0] = v.x, words[1] = v.y;
+      return {0, 0, 0, 0};
     }
-    starts = load_fresh(period_starts<S, Cols>(unit, period));
   }
 };
 
+// Packed before.
 template <FragShape S, int Cols>
 struct NarrowColumns {
+  using P = Period<S, Cols>;
   static constexpr int kUnitBytes = column_unit_bytes(S.group, Cols);
-  PeriodColumns<S, Cols> periods[Period<S, Cols>::kCount];
-  float scale;  // of result_column()
+  UnitColumns<S, Cols> held;
 
   void load(const uint8_t* unit) {
-    for (int p = 0; p < Period<S, Cols>::kCount; ++p) {
-      periods[p].load(unit, p);
+    for (int p = 0; p < P::kCount; ++p) {
+      load_period_words<S, Cols, FragMemory::kWritten>(unit + operand_place<S, Cols>() + p * period_bytes<S, Cols>(),
+                                                       held.words[p]);
     }
     const auto* scales = reinterpret_cast<const float*>(unit + column_scale_place(S.group, Cols));
-    scale = load_fresh(scales + Period<S, Cols>::result_column());
+    held.scale = load_fresh(scales + P::result_column());
   }
-  const NarrowColumns& packed() const { return *this; }
+  const UnitColumns<S, Cols>& packed() const { return held; }
 };
 
 // The largest of the lanes that hold the same column. v: not negative.
@@ -56,42 +81,28 @@ float column_max(float v) {
   }
 }
 
-// The start values of a period: sums of its groups, which a product with ones brings to the lanes that need them.
-template <FragShape S, int Cols>
-f32x4 sums_to_starts(const uint32_t (&words)[Period<S, Cols>::kWords]) {
-  constexpr uint32_t kOne = 0x3c003c00u;
-  const uint32_t ones[4] = {kOne, kOne, kOne, kOne};
-  float sums[4] = {};
-#pragma unroll
-  for (int i = 0; i < Period<S, Cols>::kWords; i += 2) {
-    mma_f16_16816(sums, ones, {words[i], words[i + 1]}, sums);
-  }
-  constexpr int kOdd = S.group == 16 ? 1 : 0;
-  return {-frag_start_zero(S, 0, 0) * sums[0], -frag_start_zero(S, kOdd, 0) * sums[1],
-          -frag_start_zero(S, 0, 1) * sums[2], -frag_start_zero(S, kOdd, 1) * sums[3]};
-}
-
-// f32, whole units, rows on multiples of 8 bytes.
+// f32, whole units, rows on multiples of 16 bytes.
 template <FragShape S, int Cols>
 struct OwnColumns {
   using P = Period<S, Cols>;
   static constexpr int kUnitBytes = kFragDepth * 4;
   f32x2 pairs[P::kCount][P::kWords];
 
-  // Byte of this lane's first pair in a column's unit.
-  static int place() { return (P::operand_group() * S.group + lane() % 4 * 2) * 4; }
+  // Byte of this lane's first elements in a column's unit.
+  static int place() { return (P::operand_group() * S.group + lane() % 4 * 4) * 4; }
 
   // unit: of this lane's column, at place().
   void load(const uint8_t* unit) {
 #pragma unroll
     for (int p = 0; p < P::kCount; ++p) {
 #pragma unroll
-      for (int i = 0; i < P::kWords; ++i) {
-        pairs[p][i] = load_fresh(reinterpret_cast<const f32x2*>(unit + (p * P::kGroups * S.group + 8 * i) * 4));
+      for (int i = 0; i < P::kWords; i += 2) {
+        const f32x4 v = load_fresh(reinterpret_cast<const f32x4*>(unit + (p * P::kGroups * S.group + 8 * i) * 4));
+        pairs[p][i] = {v.x, v.y}, pairs[p][i + 1] = {v.z, v.w};
       }
     }
   }
-  NarrowColumns<S, Cols> packed() const {
+  UnitColumns<S, Cols> packed() const {
     float largest = 0;
 #pragma unroll
     for (int p = 0; p < P::kCount; ++p) {
@@ -101,16 +112,15 @@ struct OwnColumns {
       }
     }
     const float factor = f16_factor(column_max<Cols>(largest));
-    NarrowColumns<S, Cols> x;
+    UnitColumns<S, Cols> x;
     const float inverse = f16_inverse(factor);
     x.scale = Cols == 1 ? inverse : shuffle(inverse, P::result_column() * (kWarpSize / Cols));
 #pragma unroll
     for (int p = 0; p < P::kCount; ++p) {
 #pragma unroll
       for (int i = 0; i < P::kWords; ++i) {
-        x.periods[p].words[i] = pack_f16(pairs[p][i].x * factor, pairs[p][i].y * factor);
+        x.words[p][i] = pack_f16(pairs[p][i].x * factor, pairs[p][i].y * factor);
       }
-      x.periods[p].starts = sums_to_starts<S, Cols>(x.periods[p].words);
     }
     return x;
   }

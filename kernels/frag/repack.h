@@ -47,6 +47,25 @@ void put_code(uint8_t* unit, int row, int k, uint32_t code) {
   }
 }
 
+// Adds an entry of the book and the signs of its octet (0 .. 31) to the planes.
+template <FragShape S>
+void put_octet(uint8_t* unit, int row, int octet, uint32_t number, uint32_t signs) {
+  const FragOctet o = frag_octet(row, octet);
+  for (int i = 0; i < 2; ++i) {
+    const FragBookPart part = frag_book_part(S, o.h, o.j, i);
+    const FragBookPlace place = frag_book_place(S, o, part);
+    const uint32_t bits = (number >> part.first) & ((1u << part.count) - 1);
+    atomic_add(reinterpret_cast<uint32_t*>(unit + place.offset), rotate_right(bits, 32 - part.bit) << place.moved);
+  }
+  for (int half = 0; S.signs && half < 2; ++half) {
+    uint32_t bits = 0;
+    for (int e = 4 * half; e < 4 * half + 4; ++e) {
+      bits |= (signs >> e & 1) << frag_sign_place(S, row, 8 * octet + e).bit;
+    }
+    atomic_add(reinterpret_cast<uint32_t*>(unit + frag_sign_place(S, row, 8 * octet + 4 * half).offset), bits);
+  }
+}
+
 // One unit, from the raw rows of its strip; rows and blocks past the matrix become zeros.
 template <DType T>
 void pack_unit_of_rows(const RepackArgs& a, const UnitPlace& place, uint8_t* unit) {
@@ -55,11 +74,17 @@ void pack_unit_of_rows(const RepackArgs& a, const UnitPlace& place, uint8_t* uni
   const int64_t first_row = place.strip * kFragRows, first_block = place.unit * (kFragDepth / kElements);
   const int64_t blocks = a.row_bytes / kBytes;
   const uint8_t* rows = a.src + (place.slice * a.m + first_row) * a.row_bytes;
-  for (int i = thread_x(); i < kFragRows * kFragDepth; i += kRepackThreads) {
-    const int row = i / kFragDepth, k = i % kFragDepth;
+  constexpr int kCodes = S.has_book() ? kFragDepth / 8 : kFragDepth;
+  for (int i = thread_x(); i < kFragRows * kCodes; i += kRepackThreads) {
+    const int row = i / kCodes, code = i % kCodes, k = code * (kFragDepth / kCodes);
     const int64_t block = first_block + k / kElements;
     if (first_row + row < a.m && block < blocks) {
-      put_code<S>(unit, row, k, RawBlock<T>::code(rows + row * a.row_bytes + block * kBytes, k % kElements));
+      const uint8_t* raw = rows + row * a.row_bytes + block * kBytes;
+      if constexpr (S.has_book()) {
+        put_octet<S>(unit, row, code, RawBlock<T>::number(raw, code), RawBlock<T>::signs(raw, code));
+      } else {
+        put_code<S>(unit, row, k, RawBlock<T>::code(raw, k % kElements));
+      }
     }
   }
   for (int i = thread_x(); i < kFragRows * kGroups; i += kRepackThreads) {
@@ -119,6 +144,25 @@ struct UnitBlock {
     uint32_t v = bits(frag_low_place(S, place, k + i), S.low_bits);
     if constexpr (S.high_bits != 0) {
       v |= bits(frag_high_place(S, place, k + i), S.high_bits) << S.low_bits;
+    }
+    return v;
+  }
+  // Of types with a book.
+  uint32_t number(int octet) const {
+    const FragOctet o = frag_octet(place, k / 8 + octet);
+    uint32_t v = 0;
+    for (int i = 0; i < 2; ++i) {
+      const FragBookPart part = frag_book_part(S, o.h, o.j, i);
+      const FragBookPlace at = frag_book_place(S, o, part);
+      const uint32_t word = *reinterpret_cast<const uint32_t*>(unit + at.offset) >> at.moved;
+      v |= (rotate_right(word, part.bit) & ((1u << part.count) - 1)) << part.first;
+    }
+    return v;
+  }
+  uint32_t signs(int octet) const {
+    uint32_t v = 0;
+    for (int e = 0; e < 8; ++e) {
+      v |= bits(frag_sign_place(S, place, k + 8 * octet + e), 1) << e;
     }
     return v;
   }
@@ -190,8 +234,8 @@ void dequantize_step(const FragWords<frag_shape(T)>& words, const u32x2 (&entrie
   uint32_t a[4];
   frag_fragment<T, J>(words, a);
   for (int i = 0; i < 4; ++i) {
-    const int h = i % 2, row = lane() / 4 + 8 * h, k = 16 * J + 2 * (lane() % 4) + i / 2 * 8;
-    const float zero = frag_start_zero(S, J % 2, h), factor = frag_row_factor(S, h);
+    const int h = i % 2, row = lane() / 4 + 8 * h, k = 16 * J + 4 * (lane() % 4) + i / 2 * 2;
+    const float zero = frag_decoded_zero(S, J % 2, h), factor = frag_row_factor(S, h);
     const float x = low_f16(a[i]) - zero, y = high_f16(a[i]) - zero;
     store_pair<To>(tile + row * frag_tile_row_bytes(block_bytes(To)) + k * block_bytes(To),
                    fma_f(scales[h].x, x, -1024 * scales[h].y) * factor,
@@ -216,7 +260,9 @@ void store_tile(const uint8_t* tile, uint8_t* dst, int rows, int k, int64_t row_
 template <DType T, DType To>
 KERNEL(dequantize_frag, kRepackThreads)(DequantizeFragArgs a) {
   constexpr FragShape S = frag_shape(T);
-  auto* tile = shared_memory<uint8_t>() + warp() * kFragRows * frag_tile_row_bytes(block_bytes(To));
+  auto* tile =
+      shared_memory<uint8_t>() + frag_book_bytes(T) + warp() * kFragRows * frag_tile_row_bytes(block_bytes(To));
+  fill_frag_book<T>(kRepackThreads);
   wait_for_previous_kernel();
   for (int64_t index = block_x(); index < a.count; index += grid_x()) {
     const UnitPlace place = unit_place(index, a.m, a.units);

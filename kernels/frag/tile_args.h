@@ -7,7 +7,8 @@
 namespace cudabk {
 
 // Activations as f16, one power of two per column and part of k. Columns are taken in tiles of 8, k in tiles of 64:
-// [batch][ceil(n / 8)][k / 64][8 pieces of k][8 columns][8 halves]; zeros past k up to a multiple of 256.
+// [batch][ceil(n / 8)][k / 64][8 pieces of k][8 columns][8 halves]; zeros past k up to a multiple of 256. For frag
+// weights the two pieces of a step of 16 hold its elements in their order (frag.h): first 0, 1, 4, 5, 8, 9, 12, 13.
 constexpr int kTileColumnsBytes = 1024;  // of 8 columns x 64 elements
 
 // Codes are taken as subnormals of f16 (tile_values.h).

@@ -28,7 +28,7 @@ uint32_t tile_lookup_entry(uint32_t byte) {
   return f16x2_add(byte_perm(levels, 0, 0x4140), twice_f16(-128 * kSubnormalUnit));
 }
 
-// By all Warps warps of a block; waits for all of them.
+// The table or book of the type, if it has one, by all Warps warps of a block; waits for all of them.
 template <DType T, int Warps>
 void fill_tile_lookup() {
   if constexpr (has_frag_lookup(T)) {
@@ -37,6 +37,7 @@ void fill_tile_lookup() {
     }
     block_sync();
   }
+  fill_frag_book<T>(Warps * kWarpSize);
 }
 
 template <int J, int Words>

@@ -37,33 +37,21 @@ struct NarrowUnit {
   }
 };
 
-template <FragShape S, int Cols>
-struct MaskedColumns {
-  static constexpr int kLookupStride = frag_wide_lookup_stride(kArch / 10);
-  const PeriodColumns<S, Cols>& columns;
-  const uint32_t (&masks)[8 / Cols];  // of a group: all ones where this lane holds it
-  template <int G, int I>
-  uint32_t operand() const {
-    return columns.words[I] & masks[G];
-  }
-};
+inline constexpr int kNarrowLookupStride = frag_wide_lookup_stride(kArch / 10);
 
-template <DType T, int Cols, int Index = 0>
-void multiply_periods(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w, const FragRows& rows,
-                      const NarrowColumns<frag_shape(T), Cols>& x, const uint32_t (&masks)[8 / Cols]) {
+template <DType T, int Cols, int Index = 0, class X>
+void multiply_periods(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w, const FragRows& rows, const X& x) {
   if constexpr (Index < Period<frag_shape(T), Cols>::kCount) {
-    multiply_period<T, Cols, Index>(sum, w.tiles, w.entries[Index], rows,
-                                    MaskedColumns<frag_shape(T), Cols>{x.periods[Index], masks},
-                                    x.periods[Index].starts);
-    multiply_periods<T, Cols, Index + 1>(sum, w, rows, x, masks);
+    multiply_period<T, Cols, kNarrowLookupStride, Index, true>(sum, w.tiles, w.entries[Index], rows, x.words[Index],
+                                                               x.starts(Index));
+    multiply_periods<T, Cols, Index + 1>(sum, w, rows, x);
   }
 }
 
-template <DType T, int Cols>
-void multiply_unit(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w,
-                   const NarrowColumns<frag_shape(T), Cols>& x, const uint32_t (&masks)[8 / Cols]) {
+template <DType T, int Cols, class X>
+void multiply_unit(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w, const X& x) {
   float part[2] = {0, 0};
-  multiply_periods<T, Cols>(part, w, frag_rows<frag_shape(T)>(w.rows[0], w.rows[1]), x, masks);
+  multiply_periods<T, Cols>(part, w, frag_rows<frag_shape(T)>(w.rows[0], w.rows[1]), x);
   sum[0] = fma_f(x.scale, part[0], sum[0]);
   sum[1] = fma_f(x.scale, part[1], sum[1]);
 }
@@ -71,7 +59,7 @@ void multiply_unit(float (&sum)[2], const NarrowUnit<frag_shape(T), Cols>& w,
 // Registers for the activations of the next unit too?
 template <FragShape S, int Cols, bool Own>
 constexpr bool columns_come_ahead() {
-  return Own || Cols == 1 || (S.group == 32 && S.low_bits + S.high_bits <= (kArch >= 900 ? 5 : 4));
+  return Own || Cols == 1 || (S.group == 32 && S.all_words() <= (kArch >= 900 ? 5 : 4));
 }
 
 // A warp's walk along k: two units in registers, one multiplied while the other comes. Unrolled by two, a unit is asked
@@ -103,7 +91,7 @@ struct NarrowWalk {
   }
   // Multiplies unit Now; false: it was the last one.
   template <int Now>
-  bool step(float (&sum)[2], const uint32_t (&masks)[8 / Cols]) {
+  bool step(float (&sum)[2]) {
     if constexpr (!kAhead) {
       x[0].load(columns);
     }
@@ -113,21 +101,21 @@ struct NarrowWalk {
       load_next(units[1 - Now], x[(1 - Now) % kHeld]);
       --left;
     }
-    multiply_unit<T, Cols>(sum, units[Now], now, masks);
+    multiply_unit<T, Cols>(sum, units[Now], now);
     return more;
   }
-  void multiply_unrolled(float (&sum)[2], const uint32_t (&masks)[8 / Cols]) {
-    while (step<0>(sum, masks) && step<1>(sum, masks)) {
+  void multiply_unrolled(float (&sum)[2]) {
+    while (step<0>(sum) && step<1>(sum)) {
     }
   }
-  void multiply_moving(float (&sum)[2], const uint32_t (&masks)[8 / Cols]) {
+  void multiply_moving(float (&sum)[2]) {
     for (; left > 0; --left) {
       if constexpr (!kAhead) {
         x[0].load(columns);
       }
       const auto& now = x[0].packed();
       load_next(units[1], x[kHeld - 1]);
-      multiply_unit<T, Cols>(sum, units[0], now, masks);
+      multiply_unit<T, Cols>(sum, units[0], now);
       units[0] = units[1];
       if constexpr (kHeld == 2) {
         x[0] = x[1];
@@ -136,7 +124,7 @@ struct NarrowWalk {
     if constexpr (!kAhead) {
       x[0].load(columns);
     }
-    multiply_unit<T, Cols>(sum, units[0], x[0].packed(), masks);
+    multiply_unit<T, Cols>(sum, units[0], x[0].packed());
   }
 
  private:
@@ -151,20 +139,14 @@ struct NarrowWalk {
 };
 
 // grid: x = ceil(m / (16 * Strips)), y = ceil(n / Cols), z = batch (looped).
-// Unroll: 1 or 2. Own: activations are not packed (n = Cols, k of whole units, rows on multiples of 8 bytes).
+// Unroll: 1 or 2. Own: activations are not packed (n = Cols, k of whole units, rows on multiples of 16 bytes).
 template <DType T, int Cols, int Warps, int Strips, int Unroll, bool Own>
 KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a) {
   constexpr FragShape S = frag_shape(T);
-  constexpr int kLookupStride = MaskedColumns<S, Cols>::kLookupStride;
-  auto* slots = sum_slots<f32x2>(frag_lookup_bytes(T, kLookupStride));
+  auto* slots = sum_slots<f32x2>(frag_lookup_bytes(T, kNarrowLookupStride));
   const int strips = (a.m + kFragRows - 1) / kFragRows;
   const int first = warp() / Strips, own = block_x() * Strips + warp() % Strips;
   const int strip = own < strips ? own : strips - 1;  // past the last: read as the last one, not stored
-  uint32_t masks[8 / Cols];  // of the groups of a period: where this lane is the operand's column
-#pragma unroll
-  for (int i = 0; i < 8 / Cols; ++i) {
-    masks[i] = Period<S, Cols>::operand_group() == i ? ~0u : 0;
-  }
   for (int batch = block_z(); batch < a.batch.batch; batch += grid_z()) {
     NarrowWalk<T, Cols, Warps, Own> walk;
     walk.weights = a.weights + weight_offset(a.batch, batch, a.stride2, a.stride3) +
@@ -172,7 +154,7 @@ KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a)
     walk.columns = walk_columns<S, Cols, Own>(a, batch, first);
     walk.left = (a.units - first + Warps - 1) / Warps;
     walk.begin_weights();
-    fill_frag_lookup<T, Warps * Strips, kLookupStride>();
+    fill_frag_lookup<T, Warps * Strips, kNarrowLookupStride>();
     allow_next_kernel();
     wait_for_previous_kernel();  // weights are constant: their loads may overlap the kernel before this one
     float sum[2] = {0, 0};
@@ -180,9 +162,9 @@ KERNEL_MIN_BLOCKS(frag_vector, Warps* Strips* kWarpSize, 2 / Strips)(FragArgs a)
     walk.begin_columns();
     if (any) {
       if constexpr (Unroll == 2) {
-        walk.multiply_unrolled(sum, masks);
+        walk.multiply_unrolled(sum);
       } else {
-        walk.multiply_moving(sum, masks);
+        walk.multiply_moving(sum);
       }
     }
     leave_narrow<Strips>(slots, sum, first, warp() % Strips);

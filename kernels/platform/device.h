@@ -71,6 +71,19 @@ __forceinline__ int dp4a_us(uint32_t a, int b, int c) {
   return d;
 }
 __forceinline__ uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) { return __byte_perm(a, b, selector); }
+// The compiler's intrinsic would clear bit 3 of each nibble.
+__forceinline__ uint32_t select_bytes(uint32_t a, uint32_t b, uint32_t selector) {
+  uint32_t r;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(selector));
+  return r;
+}
+// Blocks are of one dimension, which the compiler does not know.
+__forceinline__ uint32_t in_register(uint32_t v) { return v | threadIdx.y; }
+__forceinline__ int opaque(int v) {
+  int r;
+  asm("mov.b32 %0, %1;" : "=r"(r) : "r"(v));
+  return r;
+}
 // The compiler would make two instructions of two constants.
 __forceinline__ uint32_t and_or(uint32_t x, uint32_t mask, uint32_t bits) {
   uint32_t r;
@@ -111,6 +124,9 @@ __forceinline__ void allow_next_kernel() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
+
+// Asks for the line of L2 that holds p. Needs no wait before: L2 is where all processors see the same data.
+__forceinline__ void prefetch_l2(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
 // Clocks.
 __forceinline__ int64_t clock_cycles() { return clock64(); }

@@ -19,6 +19,11 @@ __forceinline__ uint32_t shared_word(uint32_t address) {
   asm("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(address));
   return v;
 }
+__forceinline__ uint32_t shared_half(uint32_t address) {
+  uint32_t v;
+  asm("ld.shared.u16 %0, [%1];" : "=r"(v) : "r"(address));
+  return v;
+}
 
 // *p in shared memory where `wanted`; else v stays as it is.
 __forceinline__ void load_shared_if(bool wanted, const u32x2* p, u32x2& v) {

@@ -31,6 +31,7 @@ inline int grid_z() { return static_cast<int>(host::current->block->grid[2]); }
 
 // Kernels of one stream run one after another here, so there is nothing to wait for.
 inline void wait_for_previous_kernel() {}
+inline void prefetch_l2(const void*) {}
 inline void allow_next_kernel() {}
 
 }  // namespace cudabk

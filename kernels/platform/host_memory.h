@@ -64,6 +64,9 @@ inline uint32_t shared_address(const void* p) {
 inline uint32_t shared_word(uint32_t address) {
   return *reinterpret_cast<const uint32_t*>(host::current->block->shared + address);
 }
+inline uint32_t shared_half(uint32_t address) {
+  return *reinterpret_cast<const uint16_t*>(host::current->block->shared + address);
+}
 
 template <class T>
 inline void load_shared_if(bool wanted, const T* address, T& v) {

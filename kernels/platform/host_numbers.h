@@ -111,6 +111,9 @@ inline uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
   return result;
 }
 
+inline uint32_t select_bytes(uint32_t a, uint32_t b, uint32_t selector) { return byte_perm(a, b, selector); }
+inline uint32_t in_register(uint32_t v) { return v; }
+inline int opaque(int v) { return v; }
 inline uint32_t and_or(uint32_t x, uint32_t mask, uint32_t bits) { return (x & mask) | bits; }
 inline uint32_t funnel_shift_right(uint32_t lo, uint32_t hi, uint32_t n) {
   return static_cast<uint32_t>((uint64_t{hi} << 32 | lo) >> (n & 31));

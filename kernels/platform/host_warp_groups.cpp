@@ -76,7 +76,8 @@ void barrier_arrive_after_copies(SharedBarrier* b) {
   barrier_arrive(b);
 }
 
-void host::multiply_group(float* d, int sums, const uint32_t (&a)[4], uint64_t b, float (*element)(uint16_t)) {
+template <class Number>
+void host::multiply_group(float* d, int sums, const uint32_t (&a)[4], uint64_t b) {
   Exchange& exchange = open_exchange();
   std::memcpy(exchange.in[current->lane], a, sizeof(a));
   arrive_warp(Collective::kWgmma);
@@ -88,17 +89,22 @@ void host::multiply_group(float* d, int sums, const uint32_t (&a)[4], uint64_t b
   for (int r = 0; r < 2; ++r) {
     for (int k = 0; k < 16; ++k) {
       const uint32_t word = exchange.in[4 * g + k % 8 / 2][2 * (k / 8) + r];
-      rows[r][k] = element(static_cast<uint16_t>(k % 2 == 0 ? word : word >> 16));
+      rows[r][k] = to_float(Number{static_cast<uint16_t>(k % 2 == 0 ? word : word >> 16)});
     }
   }
-  for (int i = 0; i < sums; ++i) {
-    const int column = 2 * t + i % 2;
+  for (int i = 0; i < sums / 2; ++i) {  // columns 2t and 2t + 1 of every tile
+    const std::byte* column = columns + i / 2 * n_stride + (2 * t + i % 2) * 16;
+    float* sum = d + i / 2 * 4 + i % 2;
     for (int k = 0; k < 16; ++k) {
-      uint16_t bits;
-      std::memcpy(&bits, columns + i / 4 * n_stride + k / 8 * k_stride + column * 16 + k % 8 * 2, sizeof(bits));
-      d[i] += rows[i / 2 % 2][k] * element(bits);
+      Number element;
+      std::memcpy(&element, column + k / 8 * k_stride + k % 8 * 2, sizeof(element));
+      const float value = to_float(element);
+      sum[0] += rows[0][k] * value;
+      sum[2] += rows[1][k] * value;
     }
   }
 }
+template void host::multiply_group<f16>(float*, int, const uint32_t (&)[4], uint64_t);
+template void host::multiply_group<bf16>(float*, int, const uint32_t (&)[4], uint64_t);
 
 }  // namespace cudabk

@@ -40,18 +40,19 @@ inline void wgmma_wait() {}
 
 namespace host {
 
-// Adds this lane's part of a warp's 16 rows times `sums` / 4 tiles of 8 columns.
-void multiply_group(float* d, int sums, const uint32_t (&a)[4], uint64_t b, float (*element)(uint16_t));
+// Adds this lane's part of a warp's 16 rows times `sums` / 4 tiles of 8 columns. Number: f16 or bf16.
+template <class Number>
+void multiply_group(float* d, int sums, const uint32_t (&a)[4], uint64_t b);
 
 }  // namespace host
 
 template <int N>
 inline void wgmma_f16(float (&d)[N], const uint32_t (&a)[4], uint64_t b) {
-  host::multiply_group(d, N, a, b, [](uint16_t bits) { return to_float(f16{bits}); });
+  host::multiply_group<f16>(d, N, a, b);
 }
 template <int N>
 inline void wgmma_bf16(float (&d)[N], const uint32_t (&a)[4], uint64_t b) {
-  host::multiply_group(d, N, a, b, [](uint16_t bits) { return to_float(bf16{bits}); });
+  host::multiply_group<bf16>(d, N, a, b);
 }
 
 // ---- clusters ----

@@ -8,7 +8,8 @@
 //
 // Indices         int thread_x(), block_x(), block_y(), block_z(), grid_x(), grid_y(), grid_z(); lane(), warp()
 // Shared memory   T* shared_memory<T>(): the block's dynamic shared memory, 128-byte aligned, size given by the launch.
-//                 uint32_t shared_address(const void*); shared_word(uint32_t address): what no one writes any more
+//                 uint32_t shared_address(const void*); shared_word, shared_half(uint32_t address): what no one writes
+//                 any more
 //                 There is no static shared memory. The emulator fills it with NaN before every block.
 // Barriers        block_sync() all threads of the block; warp_sync() all lanes of the warp. Every thread must arrive.
 // Shuffles        T shuffle(T v, int lane), shuffle_xor(T v, int mask), shuffle_down(T v, int delta)
@@ -22,6 +23,10 @@
 //                 store_whole(T*, T): one 4/8/16-byte store (a plain assignment may be split).
 // Integer         int dp4a(int a, int b, int c) s8 x s8; dp4a_us(uint32_t a, int b, int c) u8 x s8;
 //                 uint32_t byte_perm(uint32_t a, uint32_t b, uint32_t selector) (PRMT); funnel_shift_right(lo, hi, n);
+//                 select_bytes: byte_perm of nibbles below 8
+//                 uint32_t in_register(uint32_t v): a constant for which a loop keeps a register, not made anew at
+//                 every use; int opaque(int v): v with its bits unknown, so that sums with constants stay sums, which
+//                 addresses take for nothing
 //                 uint32_t and_or(uint32_t x, uint32_t mask, uint32_t bits): (x & mask) | bits in one instruction
 //                 uint32_t count_bits(uint32_t): how many are set
 // Conversions     float to_float(f16|bf16); f16 to_f16(float); bf16 to_bf16(float) (nearest even);

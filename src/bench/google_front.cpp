@@ -2,6 +2,7 @@
 
 #include "bench/case_runner.h"
 #include "bench/environment.h"
+#include "core/file.h"
 #include "measure/google_benchmark.h"
 
 namespace cudabk {
@@ -40,6 +41,9 @@ Status run_google_benchmark_cases(Device& device, const Profile& profile, const 
                                   const RunOptions& options, const std::vector<std::string>& google_flags,
                                   std::ostream& out, std::ostream& err) {
   CUDABK_ASSIGN(const BenchmarkFlags flags, parse_benchmark_flags(google_flags));
+  if (!flags.out.empty()) {
+    CUDABK_TRY(check_writable(flags.out));
+  }
   CUDABK_ASSIGN(const auto runner, CaseRunner::create(device, profile, options));
   RunLimits limits;
   if (options.measure_limits && !flags.list) {

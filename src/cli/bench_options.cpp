@@ -14,6 +14,23 @@
 namespace cudabk::cli {
 namespace {
 
+// The groups of --help; GroupedFormatter has their order.
+constexpr const char *kWhich = "Which cases", *kShape = "Shape", *kTypes = "Types", *kLayout = "Layout",
+                     *kOperation = "Operation", *kExecution = "Execution", *kMeasurement = "Measurement",
+                     *kOutput = "Output";
+
+// Of an axis, by its name, since names mean the same in all ops.
+const char* axis_group(const std::string& name) {
+  const auto starts = [&name](auto... prefix) { return (... || name.starts_with(prefix)); };
+  if (starts("type", "act", "prec", "index")) {
+    return kTypes;
+  }
+  if (starts("layout", "dims", "gap", "inplace", "odd")) {
+    return kLayout;
+  }
+  return starts("scale", "eps", "chain", "form", "pattern") ? kOperation : kShape;
+}
+
 // One flag per axis name over all ops; an axis whose name is another option's is reached with --axis.
 void add_axis_options(CLI::App& command, BenchFlags& flags) {
   std::vector<const OpDef*> targets(all_ops().begin(), all_ops().end());
@@ -27,17 +44,17 @@ void add_axis_options(CLI::App& command, BenchFlags& flags) {
         command
             .add_option_function<std::string>(
                 flag, [&flags, name](const std::string& value) { flags.axes[name] = value; }, axis.help)
-            ->group("Cases");
+            ->group(axis_group(name));
       }
     }
   }
   command.add_option("--axis", flags.extra_axes, "NAME=VALUES: any axis by its name")
       ->allow_extra_args(false)
-      ->group("Cases");
+      ->group(kShape);
 }
 
 void add_case_options(CLI::App& command, BenchFlags& flags) {
-  const char* group = "Cases";
+  const char* group = kWhich;
   command
       .add_option("--variant", flags.variant,
                   "auto (the table's choice), all, full, FAMILY[:param=value,...], or 'FAMILY param=value ...' as "
@@ -56,42 +73,43 @@ void add_case_options(CLI::App& command, BenchFlags& flags) {
   command.add_flag("--list", flags.list, "only list the cases")->group(group);
 }
 
-void add_words(CLI::App& command, const char* name, std::string& value, std::vector<std::string> allowed,
-               const char* help) {
-  command.add_option(name, value, help)->check(one_of(std::move(allowed)))->group("How");
+void add_words(CLI::App& command, const char* group, const char* name, std::string& value,
+               std::vector<std::string> allowed, const char* help) {
+  command.add_option(name, value, help)->check(one_of(std::move(allowed)))->group(group);
 }
 
 // What test has too.
 void add_plan_options(CLI::App& command, BenchFlags& flags) {
-  add_words(command, "--launch", flags.launch, {"graph", "eager", "both"}, "graph (default), eager, both");
-  add_words(command, "--fusion", flags.fusion, {"on", "off", "both"}, "on (default), off, both");
+  add_words(command, kExecution, "--launch", flags.launch, {"graph", "eager", "both"}, "graph (default), eager, both");
+  add_words(command, kExecution, "--fusion", flags.fusion, {"on", "off", "both"}, "on (default), off, both");
   command.add_option("--no-fuse", flags.no_fuse, "fusion rules to switch off")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->group("How");
+      ->group(kExecution);
 }
 
 void add_mode_options(CLI::App& command, BenchFlags& flags) {
-  const char* group = "How";
+  add_words(command, kExecution, "--cache", flags.cache, {"cold", "hot", "both"},
+            "cold (default): distinct weights per op; hot; both");
+  command.add_flag("--shared-input", flags.shared_input, "all ops of a replay read the same activations")
+      ->group(kExecution);
   const auto words = [&](const char* name, std::string& value, std::vector<std::string> allowed, const char* help) {
-    add_words(command, name, value, std::move(allowed), help);
+    add_words(command, kMeasurement, name, value, std::move(allowed), help);
   };
-  words("--cache", flags.cache, {"cold", "hot", "both"}, "cold (default): distinct weights per op; hot; both");
-  words("--timer", flags.timer, {"auto", "cupti", "event", "wall"}, "auto (default), cupti, event, wall");
   words("--check", flags.check, {"once", "all", "off"},
         "against the reference: once (default: per shape and variant), all, off");
+  words("--timer", flags.timer, {"auto", "cupti", "event", "wall"}, "auto (default), cupti, event, wall");
   words("--order", flags.order, {"fixed", "random", "interleave"}, "of the cases: fixed (default), random, interleave");
   words("--on-throttle", flags.on_throttle, {"retry", "mark", "fail"},
         "when the clock falls below the threshold: retry (default), mark, fail");
   command.add_option("--throttle-threshold", flags.throttle_threshold, "of the highest clock (default 75%)")
-      ->group(group);
-  command.add_flag("--shared-input", flags.shared_input, "all ops of a replay read the same activations")->group(group);
-  command.add_flag("--no-limits", flags.no_limits, "do not measure the machine's limits first")->group(group);
-  command.add_flag("--no-trace", flags.no_trace, "do not trace kernels")->group(group);
+      ->group(kMeasurement);
+  command.add_flag("--no-limits", flags.no_limits, "do not measure the machine's limits first")->group(kMeasurement);
+  command.add_flag("--no-trace", flags.no_trace, "do not trace kernels")->group(kMeasurement);
 }
 
 void add_length_options(CLI::App& command, BenchFlags& flags) {
-  const char* group = "How long";
+  const char* group = kMeasurement;
   command.add_option("--warmup", flags.warmup, "auto (default), a number of samples, or a time")->group(group);
   command
       .add_option("--precision", flags.precision,
@@ -175,7 +193,7 @@ Status set_sampler(const BenchFlags& flags, SamplerOptions& sampler) {
 
 void add_common_options(CLI::App& command, CliContext& context, BenchFlags& flags) {
   add_output_options(command, context, flags.outputs);
-  command.add_option("--tag", flags.tags, "NAME=VALUE kept in the result")->allow_extra_args(false)->group("Output");
+  command.add_option("--tag", flags.tags, "NAME=VALUE kept in the result")->allow_extra_args(false)->group(kOutput);
   add_case_options(command, flags);
   add_plan_options(command, flags);
 }
@@ -184,8 +202,8 @@ void add_common_options(CLI::App& command, CliContext& context, BenchFlags& flag
 
 void add_bench_options(CLI::App& command, CliContext& context, BenchFlags& flags) {
   add_common_options(command, context, flags);
-  command.add_option("--shapes", flags.shapes, "the matrices of a real model (`cudabk list shapes`)")->group("Cases");
-  command.add_option("--suite", flags.suite, "smoke, decode, prefill, all, or @FILE.jsonl")->group("Cases");
+  command.add_option("--shapes", flags.shapes, "the matrices of a real model (`cudabk list shapes`)")->group(kWhich);
+  command.add_option("--suite", flags.suite, "smoke, decode, prefill, all, or @FILE.jsonl")->group(kWhich);
   add_mode_options(command, flags);
   add_length_options(command, flags);
   add_axis_options(command, flags);  // last: other options come first where names clash

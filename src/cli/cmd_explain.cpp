@@ -1,5 +1,6 @@
 // cudabk explain: what would run for one problem or graph, and why.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <memory>
@@ -147,8 +148,12 @@ void add_explain_command(CLI::App& app, CliContext& context) {
   auto flags = std::make_shared<ExplainFlags>();
   CLI::App* command = app.add_subcommand("explain", "what would run for one problem or graph, and why");
   command->add_option("target", flags->target, "an op or layer; ops: " + op_names())->required();
-  command->add_option("--arch", flags->arch,
-                      "as on a GPU of this architecture (sm_90a), or on the one that --profile is for");
+  command
+      ->add_option("--arch", flags->arch,
+                   "as on a GPU of this architecture (sm_90a), or on the one that --profile is for")
+      ->check([](const std::string& text) {
+        return text.empty() ? fmt::format("names no architecture; valid: {}", fmt::join(kArchitectures, ", ")) : "";
+      });
   command->add_option("--variant", flags->variant,
                       "in place of the table's choice: FAMILY[:param=value,...] (`cudabk list variants`)");
   command->add_flag("--no-measure", flags->no_measure, "data-sheet limits instead of measured ones");

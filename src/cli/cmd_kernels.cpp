@@ -1,5 +1,6 @@
 // cudabk kernels: the compiled variants and their cache.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -136,7 +137,9 @@ class BuildReport {
       context_.show_progress("");
       context_.print(stack_line(result));
     }
-    context_.show_progress(fmt::format("[{}/{}] {} {}", done_, total_, job.arch, job.variant.key.entry));
+    const double left_s = elapsed_ns() * 1e-9 / static_cast<double>(done_) * static_cast<double>(total_ - done_);
+    context_.show_progress(
+        fmt::format("[{}/{}, {} left] {} {}", done_, total_, format_left_s(left_s), job.arch, job.variant.key.entry));
     return !CliContext::interrupted() && !(limit_ns_ > 0 && elapsed_ns() > limit_ns_ && !job.variant.shipped);
   }
 
@@ -225,6 +228,11 @@ Status clean_kernels(CliContext& context) {
   return success();
 }
 
+// Only that there is one: which there are is checked where they are used.
+std::string check_archs(const std::string& text) {
+  return text.empty() ? fmt::format("names no architecture; valid: {}", fmt::join(kArchitectures, ", ")) : "";
+}
+
 void add_filter_option(CLI::App& command, KernelFlags& flags) {
   command.add_option("--filter", flags.selection.filter, "only variants whose \"header entry\" matches this regex");
   command
@@ -247,12 +255,13 @@ void add_kernels_command(CLI::App& app, CliContext& context) {
 
   CLI::App* list = command->add_subcommand(
       "list", "variants with registers, stack and spills; default: a profile or default configuration takes it");
-  list->add_option("--arch", flags->archs, "architectures, a,b,c (default: the device's)");
+  list->add_option("--arch", flags->archs, "architectures, a,b,c (default: the device's)")->check(check_archs);
   add_filter_option(*list, *flags);
   set_handler(*list, context, [flags](CliContext& ctx) { return list_kernels(ctx, *flags); });
 
   CLI::App* build = command->add_subcommand("build", "compile every variant into the cache; needs no GPU");
-  build->add_option("--arch", flags->archs, "architectures, a,b,c (default: all that are supported)");
+  build->add_option("--arch", flags->archs, "architectures, a,b,c (default: all that are supported)")
+      ->check(check_archs);
   build->add_option("--jobs,-j", flags->jobs, "variants compiled at a time (default: one per core)")
       ->check(whole_number(1, 1024));
   build->add_flag("--strict", flags->strict,

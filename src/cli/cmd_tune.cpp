@@ -282,10 +282,14 @@ Status write_profile(CliContext& context, const TuneFlags& flags, const DeviceIn
 // A file named with --write is merged into, or new. What is no profile stays as it is, and the tuning is not begun; nor
 // is it where nothing could be written at its end.
 Status check_write(const CliContext& context, const TuneFlags& flags, const DeviceInfo& device) {
-  CUDABK_TRY(check_files({flags.json}));
+  CUDABK_TRY(check_files({flags.json, flags.journal}));
   if (!flags.dry_run) {
     CUDABK_ASSIGN(const std::string target, target_file(context, flags, device));
-    CUDABK_TRY(check_files({flags.json, target}));
+    if (flags.write.empty()) {  // this program's own folder
+      std::error_code shown_when_written;
+      std::filesystem::create_directories(context.profile_dir, shown_when_written);
+    }
+    CUDABK_TRY(check_files({flags.json, flags.journal, target}));
   }
   const std::string& path = flags.write;
   std::error_code error;

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,7 +28,7 @@ class CliContext {
   DeviceOptions device_options;        // cache folder from XDG_CACHE_HOME, --shuffle-threads
   bool quiet = false;
   bool verbose = false;
-  bool progress = true;         // off with --no-progress or when stderr is not a terminal
+  bool progress = true;         // off with --no-progress
   bool color = false;           // --color auto|always|never, NO_COLOR
   bool machine_stdout = false;  // some output was asked for on "-": human text then goes to stderr
   // Set by a command that leaves something behind even when its command line is wrong.
@@ -43,8 +44,10 @@ class CliContext {
 
   // Human text, no newline added. Standard output that takes no more is an error (exit status 2), said once.
   void print(std::string_view text);
-  void notice(std::string_view line);         // one line on stderr, unless --quiet
-  void show_progress(std::string_view line);  // rewrites one line on stderr; "" removes it
+  void notice(std::string_view line);  // one line on stderr, unless --quiet
+  // On a terminal rewrites one line of stderr, "" removes it. Elsewhere (a log, a pipe) it is a line of its own, and at
+  // most one in kPlainProgressSeconds: what ends sooner says nothing.
+  void show_progress(std::string_view line);
   // Writes a document to FILE (atomically) or, for "-", to stdout.
   Status write_document(const std::string& file, std::string_view text);
 
@@ -58,15 +61,25 @@ class CliContext {
   int exit_status() const;
 
  private:
+  static constexpr std::chrono::seconds kPlainProgressSeconds{10};
+
   void clear_progress();
   void note_fallback();
 
+  bool terminal_ = false;  // stderr is one
   bool progress_shown_ = false;
+  std::chrono::steady_clock::time_point last_plain_progress_ = std::chrono::steady_clock::now();
   bool print_failed_ = false;
   std::string fallback_note_;  // not yet printed
   std::unique_ptr<Device> device_;
   std::unique_ptr<Profile> profile_;
   std::vector<int> noted_;
+};
+
+// --help with the groups of options in one order for all commands.
+class GroupedFormatter : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
 };
 
 using Handler = std::function<Status(CliContext&)>;

@@ -109,7 +109,7 @@ CliContext::CliContext() {
   if (const std::string data = user_folder("XDG_DATA_HOME", ".local/share"); !data.empty()) {
     profile_dir = data + "/profiles";
   }
-  progress = isatty(STDERR_FILENO) != 0;
+  terminal_ = isatty(STDERR_FILENO) != 0;
   color = isatty(STDOUT_FILENO) != 0 && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
@@ -192,6 +192,14 @@ void CliContext::show_progress(std::string_view line) {
     clear_progress();
     return;
   }
+  if (!terminal_) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_plain_progress_ >= kPlainProgressSeconds) {
+      last_plain_progress_ = now;
+      notice(line);
+    }
+    return;
+  }
   const std::string text = "\r" + std::string(line.substr(0, progress_columns())) + "\x1b[K";
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
@@ -209,6 +217,7 @@ void CliContext::clear_progress() {
 Status CliContext::write_document(const std::string& file, std::string_view text) {
   note_fallback();
   if (file != "-") {
+    CUDABK_TRY(check_writable(file));
     return write_file_atomic(file, text);
   }
   clear_progress();

@@ -26,6 +26,7 @@ int run(int argc, char** argv) {
   CLI::App app{"CUDA kernels for LLM inference: benchmark, verify, autotune.", "cudabk"};
   app.set_version_flag("--version", "cudabk " CUDABK_VERSION);
   app.require_subcommand(1);
+  app.formatter(std::make_shared<GroupedFormatter>());  // before the commands, which inherit it
   app.get_formatter()->column_width(34);
   app.footer(
       "Examples:\n  cudabk bench mulmat --type q4_K\n  cudabk test mulmat\n  cudabk info\n"

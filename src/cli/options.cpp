@@ -1,4 +1,6 @@
 // Options that every subcommand has, and the hook between CLI11 and the handlers.
+#include <algorithm>
+
 #include "cli/checks.h"
 #include "cli/command.h"
 
@@ -49,11 +51,48 @@ void add_text_options(CLI::App& command, CliContext& context) {
   }
   if (!has_option(command, "--no-progress")) {
     command.add_flag_callback(
-        "--no-progress", [&context] { context.progress = false; }, "no progress line");
+        "--no-progress", [&context] { context.progress = false; }, "no progress lines");
+  }
+}
+
+// An empty value is what a script passes for a variable that is not set. It must not stand for all, or for none given.
+void refuse_empty_values(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    if (option->get_items_expected_max() > 0) {
+      option->check(CLI::Validator(
+          [help = option->get_description()](const std::string& text) {
+            return text.empty() ? "the value is empty; expected: " + help : std::string();
+          },
+          ""));
+    }
   }
 }
 
 }  // namespace
+
+std::string GroupedFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
+  if (mode == CLI::AppFormatMode::Sub) {
+    return Formatter::make_help(app, std::move(name), mode);
+  }
+  static const std::vector<std::string> kOrder = {"Which cases", "Shape",       "Types",  "Layout",    "Operation",
+                                                  "Execution",   "Measurement", "Output", "Everywhere"};
+  const auto rank = [](const std::string& group) {  // others stay in front, as they were added
+    const auto it = std::find(kOrder.begin(), kOrder.end(), group);
+    return it == kOrder.end() ? 0 : 1 + (it - kOrder.begin());
+  };
+  std::vector<std::string> groups = app->get_groups();
+  std::stable_sort(groups.begin(), groups.end(),
+                   [&rank](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
+  std::string text = make_description(app) + make_usage(app, std::move(name)) + make_positionals(app);
+  for (const std::string& group : groups) {
+    const std::vector<const CLI::Option*> options = app->get_options(
+        [&group](const CLI::Option* option) { return option->get_group() == group && option->nonpositional(); });
+    if (!group.empty() && !options.empty()) {
+      text += make_group(group, false, options);
+    }
+  }
+  return text + make_subcommands(app, mode) + "\n" + make_footer(app);
+}
 
 void add_global_options(CLI::App& command, CliContext& context) {
   const auto children = command.get_subcommands([](const CLI::App*) { return true; });
@@ -62,6 +101,7 @@ void add_global_options(CLI::App& command, CliContext& context) {
   }
   add_device_options(command, context);
   add_text_options(command, context);
+  refuse_empty_values(command);
   for (const char* name :
        {"--device", "--profile", "--shuffle-threads", "--quiet", "--verbose", "--color", "--no-progress"}) {
     command.get_option(name)->group("Everywhere");

@@ -74,9 +74,9 @@ Status check_writable(const fs::path& path) {
   if (fs::is_directory(path, ec)) {
     return invalid(fmt::format("cannot write {}: it is a folder", path.string()));
   }
-  fs::path folder = fs::absolute(path, ec).parent_path();
-  while (!fs::exists(folder, ec) && folder.has_relative_path()) {
-    folder = folder.parent_path();
+  const fs::path folder = fs::absolute(path, ec).parent_path();
+  if (!fs::exists(folder, ec)) {
+    return invalid(fmt::format("cannot write {}: there is no folder {}", path.string(), folder.string()));
   }
   if (!fs::is_directory(folder, ec)) {
     return invalid(fmt::format("cannot write {}: {} is no folder", path.string(), folder.string()));

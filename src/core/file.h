@@ -18,7 +18,8 @@ Result<std::string> read_file(const std::filesystem::path& path);
 // a device or a pipe (/dev/null, /dev/stdout) is written to, never replaced.
 Status write_file_atomic(const std::filesystem::path& path, std::string_view content);
 
-// Whether `path` could be written as things are now, without touching it: found out before long work, not after.
+// Whether `path` could be written as things are now, without touching it: found out before long work, not after. Its
+// folder must exist: a folder that nobody made is a misspelt one.
 Status check_writable(const std::filesystem::path& path);
 
 // Exclusive advisory lock on `path` (created if missing) for the object's lifetime. Blocks until it is free.

@@ -49,8 +49,8 @@ struct FamilySet {
 enum class ParseMode { kStrict, kLenient };
 
 // Parses and checks. kInvalid with file, JSON path and reason for: bad JSON, wrong schema, unknown op, family or
-// parameter, an unknown layout or type of one, a value outside the search space, an interval with low > high, wrong
-// types.
+// parameter, an unknown layout or type of one, a value outside the search space, an interval with low > high, a
+// code that is no hash, wrong types.
 Result<Profile> parse_profile(std::string_view json, std::string source, const FamilySet& families,
                               ParseMode mode = ParseMode::kStrict);
 std::string profile_to_json(const Profile& profile);

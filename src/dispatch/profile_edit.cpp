@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "core/file.h"
 #include "dispatch/profile.h"
@@ -58,14 +60,6 @@ std::string key_difference(const Profile::DeviceKey& a, const Profile::DeviceKey
   return "";
 }
 
-bool covers(const Rule& outer, const Rule& inner) {
-  return std::all_of(outer.when.begin(), outer.when.end(), [&](const auto& condition) {
-    const auto same = [&](const auto& other) { return other.first == condition.first; };
-    const auto it = std::find_if(inner.when.begin(), inner.when.end(), same);
-    return it != inner.when.end() && condition.second.low <= it->second.low && condition.second.high >= it->second.high;
-  });
-}
-
 // "" when every parameter of the rule exists with that value.
 std::string gone(const Family& family, const Rule& rule) {
   for (const auto& [name, value] : rule.config) {
@@ -80,24 +74,140 @@ std::string gone(const Family& family, const Rule& rule) {
   return "";
 }
 
-std::string why_dead(const Table& table, size_t index, std::span<const Family> families) {
-  const Rule& rule = table.rules[index];
-  const Family* family = find_family(families, rule.use);
-  if (family == nullptr) {
-    return fmt::format("no family {} in this build", rule.use);
+// One interval per dimension that the table names; a rule that leaves a dimension out has all of it.
+using Box = std::vector<Interval>;
+
+bool covers(const Interval& outer, const Interval& inner) { return outer.low <= inner.low && outer.high >= inner.high; }
+
+// The rules met so far of one variant, and whether one of them covers another. Rules that agree in all dimensions but
+// the widest-spread one form a row, whose intervals are searched in order: tables cut that dimension most often, so
+// that there are few rows.
+class VariantRules {
+ public:
+  explicit VariantRules(size_t spread_dim) : spread_dim_(spread_dim) {}
+
+  // A rule whose box covers this one; nullptr without one.
+  const Rule* covering(const Box& box) const {
+    for (const Row& row : rows_) {
+      bool all = true;
+      for (size_t d = 0; all && d < box.size(); ++d) {
+        all = d == spread_dim_ || covers(row.box[d], box[d]);
+      }
+      if (all) {
+        if (const Rule* rule = row.covering(spread(box))) {
+          return rule;
+        }
+      }
+    }
+    return nullptr;
   }
-  if (std::string why = gone(*family, rule); !why.empty()) {
-    return why;
+  void add(Box box, const Rule& rule) {
+    const Interval interval = spread(box);
+    if (spread_dim_ < box.size()) {
+      box[spread_dim_] = {};
+    }
+    const auto [it, is_new] = row_of_.emplace(key_of(box), rows_.size());
+    if (is_new) {
+      rows_.push_back({std::move(box), {}});
+    }
+    rows_[it->second].add(interval, rule);
   }
-  for (size_t i = 0; i < index; ++i) {
-    const Rule& earlier = table.rules[i];
-    // Another variant may be inapplicable where this one runs, so only the same variant shadows.
-    if (earlier.use == rule.use && complete_config(*family, earlier.config) == complete_config(*family, rule.config) &&
-        covers(earlier, rule)) {
-      return fmt::format("shadowed by {}", rule_text(earlier));
+
+ private:
+  // By low end; none within another, so that high ends ascend too.
+  struct Row {
+    Box box;
+    std::map<int64_t, std::pair<int64_t, const Rule*>> ends;
+
+    const Rule* covering(const Interval& interval) const {
+      const auto after = ends.upper_bound(interval.low);
+      if (after == ends.begin()) {
+        return nullptr;
+      }
+      const auto& [high, rule] = std::prev(after)->second;
+      return high >= interval.high ? rule : nullptr;
+    }
+    void add(const Interval& interval, const Rule& rule) {
+      if (covering(interval) != nullptr) {
+        return;
+      }
+      auto next = ends.lower_bound(interval.low);
+      while (next != ends.end() && next->second.first <= interval.high) {
+        next = ends.erase(next);
+      }
+      ends[interval.low] = {interval.high, &rule};
+    }
+  };
+
+  Interval spread(const Box& box) const { return spread_dim_ < box.size() ? box[spread_dim_] : Interval{}; }
+  static std::vector<int64_t> key_of(const Box& box) {
+    std::vector<int64_t> key;
+    for (const Interval& interval : box) {
+      key.insert(key.end(), {interval.low, interval.high});
+    }
+    return key;
+  }
+
+  size_t spread_dim_;
+  std::vector<Row> rows_;
+  std::map<std::vector<int64_t>, size_t> row_of_;
+};
+
+// The dimensions that a table's rules name, and which of them has the most different intervals.
+struct TableDims {
+  std::vector<std::string> names;
+  size_t spread = 0;
+
+  explicit TableDims(const Table& table) {
+    std::map<std::string, std::set<std::pair<int64_t, int64_t>>> seen;
+    for (const Rule& rule : table.rules) {
+      for (const auto& [name, interval] : rule.when) {
+        seen[name].insert({interval.low, interval.high});
+      }
+    }
+    size_t most = 0;
+    for (const auto& [name, intervals] : seen) {
+      if (intervals.size() > most) {
+        most = intervals.size();
+        spread = names.size();
+      }
+      names.push_back(name);
     }
   }
-  return "";
+  Box box_of(const Rule& rule) const {
+    Box box(names.size());
+    for (const auto& [name, interval] : rule.when) {
+      box[static_cast<size_t>(std::lower_bound(names.begin(), names.end(), name) - names.begin())] = interval;
+    }
+    return box;
+  }
+};
+
+// What is dropped of one table, in the order of its rules: index and why.
+std::vector<std::pair<size_t, std::string>> dead_rules(const Table& table, std::span<const Family> families) {
+  const TableDims dims(table);
+  // Another variant may be inapplicable where this one runs, so only the same variant shadows.
+  std::map<std::pair<std::string, Config>, VariantRules> met;
+  std::vector<std::pair<size_t, std::string>> dead;
+  for (size_t i = 0; i < table.rules.size(); ++i) {
+    const Rule& rule = table.rules[i];
+    const Family* family = find_family(families, rule.use);
+    std::string why = family == nullptr ? fmt::format("no family {} in this build", rule.use) : gone(*family, rule);
+    if (!why.empty()) {
+      dead.emplace_back(i, std::move(why));
+      continue;
+    }
+    VariantRules& same =
+        met.try_emplace({rule.use, complete_config(*family, rule.config)}, VariantRules(dims.spread)).first->second;
+    Box box = dims.box_of(rule);
+    const Rule* over = same.covering(box);
+    if (over == nullptr) {
+      same.add(std::move(box), rule);
+    } else if (i + 1 < table.rules.size()) {  // the unconditional last rule ends the table and stays
+      dead.emplace_back(i, fmt::format("shadowed by {}", rule_text(*over)));
+    }
+  }
+  return dead;
 }
 
 }  // namespace
@@ -108,17 +218,17 @@ std::vector<std::string> prune_profile(Profile& profile, const FamilySet& famili
     const auto it = families.by_op.find(op);
     const std::span<const Family> list = it == families.by_op.end() ? std::span<const Family>{} : it->second;
     for (auto& [key, table] : by_key) {
-      for (size_t i = 0; i < table.rules.size();) {
-        const std::string why = why_dead(table, i, list);
-        // The unconditional last rule ends the table and stays, unless its family is gone.
-        const bool keep_last = i + 1 == table.rules.size() && why.starts_with("shadowed");
-        if (why.empty() || keep_last) {
-          ++i;
-          continue;
+      const std::vector<std::pair<size_t, std::string>> dead = dead_rules(table, list);
+      std::vector<Rule> kept;
+      size_t next = 0;
+      for (size_t i = 0; i < table.rules.size(); ++i) {
+        if (next < dead.size() && dead[next].first == i) {
+          dropped.push_back(fmt::format("{} {} {}: {}", op, key, rule_text(table.rules[i]), dead[next++].second));
+        } else {
+          kept.push_back(std::move(table.rules[i]));
         }
-        dropped.push_back(fmt::format("{} {} {}: {}", op, key, rule_text(table.rules[i]), why));
-        table.rules.erase(table.rules.begin() + static_cast<std::ptrdiff_t>(i));
       }
+      table.rules = std::move(kept);
     }
     std::erase_if(by_key, [](const auto& entry) { return entry.second.rules.empty(); });
   }
@@ -194,22 +304,26 @@ std::vector<std::string> diff_profiles(const Profile& a, const Profile& b) {
   static const Table kNone;
   for (const auto& [op, by_key] : tables) {
     for (const auto& [key, pair] : by_key) {
+      const std::string &op_name = op, &key_name = key;
       const Table& left = pair.first != nullptr ? *pair.first : kNone;
       const Table& right = pair.second != nullptr ? *pair.second : kNone;
-      const auto lacks = [](const Table& table, const Rule& rule) {
-        return std::none_of(table.rules.begin(), table.rules.end(),
-                            [&](const Rule& r) { return rule_text(r) == rule_text(rule); });
+      const auto texts = [](const Table& table) {
+        std::vector<std::string> all;
+        std::transform(table.rules.begin(), table.rules.end(), std::back_inserter(all), rule_text);
+        return all;
       };
-      for (const Rule& rule : left.rules) {
-        if (lacks(right, rule)) {
-          lines.push_back(fmt::format("- {} {} {}", op, key, rule_text(rule)));
+      const auto add_missing = [&](char sign, const std::vector<std::string>& from,
+                                   const std::vector<std::string>& in) {
+        const std::set<std::string_view> present(in.begin(), in.end());
+        for (const std::string& rule : from) {
+          if (!present.contains(rule)) {
+            lines.push_back(fmt::format("{} {} {} {}", sign, op_name, key_name, rule));
+          }
         }
-      }
-      for (const Rule& rule : right.rules) {
-        if (lacks(left, rule)) {
-          lines.push_back(fmt::format("+ {} {} {}", op, key, rule_text(rule)));
-        }
-      }
+      };
+      const std::vector<std::string> left_rules = texts(left), right_rules = texts(right);
+      add_missing('-', left_rules, right_rules);
+      add_missing('+', right_rules, left_rules);
     }
   }
   for (const auto& [type, layout] : b.layouts) {

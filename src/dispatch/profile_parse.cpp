@@ -44,6 +44,7 @@ class Parser {
   Status known_fields(const Json& object, const std::string& path, const std::vector<std::string>& names);
   Result<int64_t> integer(const Json& value, const std::string& path) const;
   Result<std::string> string(const Json& value, const std::string& path) const;
+  Result<std::string> code_hash(const Json& value, const std::string& path) const;
   Status object(const Json& value, const std::string& path) const;
 
   Status parse_device(const Json& value);
@@ -128,6 +129,20 @@ Result<std::string> Parser::string(const Json& value, const std::string& path) c
     return fail(path, fmt::format("expected text, found {}", type_text(value)));
   }
   return value.get<std::string>();
+}
+
+// What `tune` writes. Any other text would never equal a hash, so that the rule stayed stale for ever.
+Result<std::string> Parser::code_hash(const Json& value, const std::string& path) const {
+  CUDABK_ASSIGN(std::string text, string(value, path));
+  constexpr std::string_view kPrefix = "sha256:", kDigits = "0123456789abcdef";
+  const bool good = text.size() == kPrefix.size() + 64 && text.starts_with(kPrefix) &&
+                    text.find_first_not_of(kDigits, kPrefix.size()) == std::string::npos;
+  if (!good) {
+    return fail(path, fmt::format("expected \"sha256:\" and 64 digits of 0-9a-f, found {}; leave it out in a rule "
+                                  "written by hand",
+                                  type_text(value)));
+  }
+  return text;
 }
 
 Status Parser::known_fields(const Json& object, const std::string& path, const std::vector<std::string>& names) {
@@ -250,7 +265,7 @@ Result<Rule> Parser::parse_rule(const std::string& op, const Json& value, const 
     if (name == "config") {
       CUDABK_ASSIGN(rule.config, parse_config(*family, entry, at));
     } else if (name == "code") {
-      CUDABK_ASSIGN(rule.code, string(entry, at));
+      CUDABK_ASSIGN(rule.code, code_hash(entry, at));
     } else if (name == "evidence") {
       CUDABK_ASSIGN(rule.evidence, string(entry, at));
     } else if (dims == families_.dims.end() ||

@@ -248,6 +248,15 @@ std::vector<CaseParams> mul_mat_test_cases() {
     cases.push_back(with(make_case(type, 40, 70, 1056), {{"scale", "0.0000001"}}));
     cases.push_back(with(make_case(type, 40, 33, 1056), {{"scale", "100000"}, {"gap", "8"}}));
   }
+  for (const std::string_view type : {"f16", "bf16", "q4_0", "q4_K", "q6_K", "iq2_xs"}) {  // batches of many columns
+    CaseParams base = make_case(type, 75, 33, 768);
+    if (block_of(type) != 1) {
+      base.set("layout", "frag");
+    }
+    cases.push_back(with(base, {{"b2", "2"}, {"b3", "2"}}));
+    cases.push_back(with(base, {{"b2", "2"}, {"r2", "2"}, {"r3", "2"}}));
+    cases.push_back(with(base, {{"rows", "107"}}));
+  }
   for (const int64_t n : {1, 4, 8, 45}) {
     cases.push_back(with(make_case("f16", 64, n, 128), {{"act", "f16"}}));
     cases.push_back(with(make_case("f16", 64, n, 128), {{"act", "f16"}, {"b2", "8"}, {"r2", "4"}, {"dims", "0213"}}));

@@ -147,21 +147,31 @@ Support up_to_columns(const Problem& p, int columns) {
   return p.dim("n") <= columns ? Support{}
                                : Support::no(fmt::format("up to {} columns, the problem has {}", columns, p.dim("n")));
 }
-// Two units of codes are held and, where packed ones are loaded ahead, two of activations; unrolled, both stay until
-// the other has come.
+// Two units of codes are held, and two of activations where packed ones are loaded ahead; unrolled, both stay until the
+// other has come. What does not fit the registers of 16 warps an SM still fits those of 12: as compiled for sm_90a.
 int frag_vector_warps_of_sm(FragShape s, int64_t n, const Config& c) {
-  const int bits = s.low_bits + s.high_bits;
-  const bool own = c.at("pack") == 0;
+  constexpr int kMany = 16, kFew = 12;
+  const bool own = c.at("pack") == 0, two_strips = c.at("strips") == 2, one_column = n <= 1;
+  const bool table = s.codes == FragCodes::kTable16, min = s.scale == FragScale::kHalfMin;
+  const bool byte = s.scale == FragScale::kByte;
+  if (s.all_words() == 6 || (s.has_book() && s.group == 16)) {
+    return kFew;
+  }
+  if (s.has_book()) {
+    return c.at("unroll") == 2 && !one_column && !own && two_strips ? kFew : kMany;
+  }
   if (c.at("unroll") == 1) {
-    return own && n > 1 && bits == 6 ? 14 : 16;
+    const bool small = s.low_words() == 2 && s.high_words() != 0;  // of two planes, 3 bits
+    const bool wide = own ? small || (two_strips && (s.all_words() != 4 || min)) : small && two_strips;
+    return !one_column && wide ? kFew : kMany;
   }
-  if (n <= 1) {
-    return !own && bits == 6 ? 14 : 16;
+  if (s.low_words() != 4) {
+    return kFew;
   }
-  if (!own && c.at("strips") == 2 && s.codes == FragCodes::kTable16) {
-    return 14;
+  if (one_column) {
+    return (!own && (two_strips || table)) || (table && two_strips && byte) ? kFew : kMany;
   }
-  return bits == 4 && s.group == 32 && s.scale != FragScale::kExponent ? 16 : 14;
+  return !own || s.all_words() != 4 || table || min || byte ? kFew : kMany;
 }
 Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (const Support s = up_to_columns(p, 2); !s) {
@@ -213,17 +223,18 @@ Support frag_direct_can_run(const Problem& p, const Config& c, const DeviceInfo&
   return frag_block_can_run({{"strips", 1}, {"warps", c.at("warps")}}, 12, shared, d);
 }
 
-Support warp_groups(const DeviceInfo& d) {
-  return d.arch == "sm_90a" && !d.emulated
-             ? Support{}
-             : Support::no(fmt::format("needs warp-group products of an sm_90a GPU, the device is {}{}",
-                                       d.emulated ? "an emulated " : "", d.arch));
+// cluster: blocks that work together.
+Support warp_groups(int cluster, const DeviceInfo& d) {
+  if (d.arch != "sm_90a") {
+    return Support::no(fmt::format("needs warp-group products of sm_90a, the device is {}", d.arch));
+  }
+  return cluster > 1 && d.emulated ? Support::no("clusters of blocks are not emulated") : Support{};
 }
 Support frag_tile_can_run(const Problem& p, const Config& c, const DeviceInfo& d) {
   if (const Support s = frag_layout(p); !s) {
     return s;
   }
-  if (const Support s = warp_groups(d); !s) {
+  if (const Support s = warp_groups(c.at("cluster"), d); !s) {
     return s;
   }
   if (p.dim("n") <= c.at("cols") / 4 || p.dim("n") > c.at("cols") * 16) {
@@ -246,7 +257,7 @@ Support mmsf_group_can_run(const Problem& p, const Config& c, const DeviceInfo& 
   if (const Support s = streamed_floats(p, kGroupMaxCols, d); !s) {
     return s;
   }
-  if (const Support s = warp_groups(d); !s) {
+  if (const Support s = warp_groups(c.at("share"), d); !s) {
     return s;
   }
   if (p.dim("x_f16") != 0) {

@@ -24,7 +24,7 @@ BufferRef pack_columns(const Tensor& x, FragShape s, int cols, LowerContext& ctx
   if (!memory.fresh) {
     return memory.ref;
   }
-  const bool vector = rows_aligned(x, 8) && x.ne[0] % 2 == 0;
+  const bool vector = rows_aligned(x, 16) && x.ne[0] % 4 == 0;
   KernelCall<PackColumnsArgs> call(
       {"frag/columns.h", fmt::format("pack_units<{}, {}, {}>", s.group, cols, vector)},
       {static_cast<uint32_t>((units + kPackWarps - 1) / kPackWarps), grid_extent(n), grid_extent(batch)},
@@ -82,7 +82,7 @@ Launches lower_frag_vector(const Product& p, LowerContext& ctx) {
   const int warps = c.at("warps"), strips = c.at("strips"), unroll = c.at("unroll"), cols = frag_narrow_columns(p.n());
   const DType type = p.weights.type;
   // Views that begin anywhere are packed before, and so is what several nodes read: once for all of them.
-  const bool own = c.at("pack") == 0 && rows_aligned(p.x, 8) && ctx.readers(p.x) == 1;
+  const bool own = c.at("pack") == 0 && rows_aligned(p.x, 16) && ctx.readers(p.x) == 1;
   return lower_frag(p,
                     {"frag/vector.h", fmt::format("frag_vector<{}, {}, {}, {}, {}, {}>", type_text(type), cols, warps,
                                                   strips, unroll, own)},

@@ -21,17 +21,19 @@ int held_pieces(int64_t units, int parts) {
 
 }  // namespace
 
-PackedTiles pack_tiles(const Tensor& x, int parts, LowerContext& ctx, Launches& launches) {
+PackedTiles pack_tiles(const Tensor& x, int parts, TileOrder order, LowerContext& ctx, Launches& launches) {
   const int64_t n = x.ne[1], batch = x.ne[2] * x.ne[3];
   const int64_t units = frag_units(x.ne[0]), bytes = batch * ((n + 7) / 8) * units * 4 * kTileColumnsBytes;
-  const auto memory =
-      ctx.shared_scratch(x, fmt::format("tiles of f16, {} parts", parts), bytes + batch * parts * n * 4);
+  const bool frag = order == TileOrder::kFrag;
+  const auto memory = ctx.shared_scratch(x, fmt::format("tiles of f16, {} parts{}", parts, frag ? ", as frag" : ""),
+                                         bytes + batch * parts * n * 4);
   const PackedTiles result{memory.ref, memory.ref + bytes};
   if (!memory.fresh) {
     return result;
   }
   KernelCall<PackTilesArgs> call(
-      {"frag/tile_columns.h", fmt::format("pack_tiles<{}, {}>", rows_aligned(x, 16), held_pieces(units, parts))},
+      {"frag/tile_columns.h",
+       fmt::format("pack_tiles<{}, {}, {}>", rows_aligned(x, 16), held_pieces(units, parts), frag)},
       {static_cast<uint32_t>(n), static_cast<uint32_t>(parts), grid_extent(batch)}, {kPackTilesThreads}, 64);
   set_activations(call, x, ctx);
   call.args.batch = static_cast<int32_t>(batch);
@@ -70,7 +72,7 @@ Launches lower_frag_tile(const Product& p, LowerContext& ctx) {
   const int cols = c.at("cols"), groups = c.at("groups"), parts = c.at("split"), cluster = c.at("cluster"),
             rows = groups * 64;
   const int stages = frag_tile_stages(w.type, cols, groups, static_cast<int>(ctx.device().max_shared_bytes));
-  const PackedTiles x = pack_tiles(p.x, parts, ctx, launches);
+  const PackedTiles x = pack_tiles(p.x, parts, TileOrder::kFrag, ctx, launches);
   const Dim3 grid{static_cast<uint32_t>((p.m() + rows - 1) / rows), static_cast<uint32_t>((p.n() + cols - 1) / cols),
                   grid_extent(std::min(p.batch(), kMaxGridYZ / parts) * parts)};
   KernelCall<FragTileArgs> call(

@@ -51,7 +51,7 @@ Operand dequantized_frag_weights(const Product& p, const FragView& view, DType t
   KernelCall<DequantizeFragArgs> call(
       {"frag/repack.h", fmt::format("dequantize_frag<{}, {}>", type_text(w.type), type_text(to))},
       {static_cast<uint32_t>(std::min<int64_t>(count, INT32_MAX))}, {kRepackThreads},
-      static_cast<uint32_t>(dequantize_frag_shared_bytes(block_bytes(to))));
+      static_cast<uint32_t>(dequantize_frag_shared_bytes(w.type, block_bytes(to))));
   call.args.stride2 = view.stride2;
   call.args.stride3 = view.stride3;
   call.args.a2 = static_cast<int32_t>(w.ne[2]);

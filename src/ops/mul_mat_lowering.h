@@ -119,11 +119,13 @@ struct ConvertedRows {
 ConvertedRows convert_activations(const Tensor& x, DType to, int64_t k_padded, LowerContext& ctx, Launches& launches);
 
 // For products by warp groups: the activations as f16 tiles with a scale per column and part of k (PackTilesArgs) in
-// scratch, shared by all products of `x` with as many parts; adds the converting launch at first use.
+// scratch, shared by all products of `x` with as many parts and the same order; adds the converting launch at first
+// use.
 struct PackedTiles {
   BufferRef tiles, scale;
 };
-PackedTiles pack_tiles(const Tensor& x, int parts, LowerContext& ctx, Launches& launches);
+enum class TileOrder : uint8_t { kNatural, kFrag };  // of elements in a step of 16
+PackedTiles pack_tiles(const Tensor& x, int parts, TileOrder order, LowerContext& ctx, Launches& launches);
 // Scratch for the sums of `parts` parts of k, [parts][batch][n][m], and in `after` the launch that adds them (and the
 // addend) into the result.
 BufferRef add_parts(const Product& p, int parts, LowerContext& ctx, Launches& after);

@@ -56,7 +56,7 @@ Launches lower_mmsf_group(const Product& p, LowerContext& ctx) {
                              static_cast<uint32_t>(group_shared_bytes(cols, groups, depth, stages)));
   set_weights(call, p, ctx);
   if (w.type == DType::f16) {
-    const PackedTiles x = pack_tiles(p.x, parts, ctx, launches);
+    const PackedTiles x = pack_tiles(p.x, parts, TileOrder::kNatural, ctx, launches);
     call.bind(call.args.x, x.tiles);
     call.bind(call.args.x_scale, x.scale);
   } else {

@@ -15,12 +15,17 @@
 #include <thread>
 
 #include "core/file.h"
+#include "core/units.h"
 #include "results/case_match.h"
 #include "results/gate.h"
 
 namespace cudabk {
 namespace fs = std::filesystem;
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
 
 constexpr size_t kMaxSuspects = 200;  // so many at once are no noise, and one filter has to name them
 
@@ -83,8 +88,10 @@ Result<pid_t> start_program(const std::vector<std::string>& words, const fs::pat
 
 // Exit status; 128 + signal when one ended it. An interruption is handed on.
 Result<int> run_program(const std::vector<std::string>& words, const fs::path& log,
-                        const std::atomic<bool>* interrupted) {
+                        const std::atomic<bool>* interrupted, const std::function<void()>& waiting) {
   constexpr std::chrono::milliseconds kPoll{10};
+  constexpr std::chrono::seconds kTold{1};
+  auto last_told = Clock::now();
   CUDABK_ASSIGN(const pid_t child, start_program(words, log));
   bool told = false;
   int status = 0;
@@ -93,6 +100,10 @@ Result<int> run_program(const std::vector<std::string>& words, const fs::path& l
     if (!told && interrupted != nullptr && *interrupted) {
       kill(child, SIGINT);
       told = true;
+    }
+    if (waiting && Clock::now() - last_told >= kTold) {
+      last_told = Clock::now();
+      waiting();
     }
     std::this_thread::sleep_for(kPoll);
   }
@@ -149,14 +160,15 @@ bool has_case(const ResultFile& file, const std::set<std::string>& keys) {
 
 }  // namespace
 
-Result<ResultFile> run_bench(const BenchProcess& process, const fs::path& json, const std::atomic<bool>* interrupted) {
+Result<ResultFile> run_bench(const BenchProcess& process, const fs::path& json, const std::atomic<bool>* interrupted,
+                             const std::function<void()>& waiting) {
   std::vector<std::string> words{process.binary.string(), "bench"};
   words.insert(words.end(), process.arguments.begin(), process.arguments.end());
   words.insert(words.end(), {"--no-progress", "--json", json.string()});
   std::error_code ec;
   fs::remove(json, ec);
   const fs::path log = json.string() + ".log";
-  CUDABK_ASSIGN(const int status, run_program(words, log, interrupted));
+  CUDABK_ASSIGN(const int status, run_program(words, log, interrupted, waiting));
   if (status == kExitInterrupted) {
     return interrupted_while_measuring();
   }
@@ -168,18 +180,26 @@ Result<ResultFile> run_bench(const BenchProcess& process, const fs::path& json, 
 
 Result<std::pair<ResultSet, ResultSet>> measure_ab(const AbPlan& plan, bool* cut_short) {
   std::pair<ResultSet, ResultSet> sets;
+  const auto started = Clock::now();
   for (int round = 0; round < plan.rounds; ++round) {
     for (int turn = 0; turn < 2; ++turn) {
       const bool old_build = (round + turn) % 2 == 0;
       const BenchProcess& process = old_build ? plan.old_build : plan.present_build;
-      if (plan.progress) {
-        plan.progress(fmt::format("round {} of {}, {}: {}", round + 1, plan.rounds,
-                                  old_build ? "baseline" : "candidate", process.binary.string()));
-      }
+      const double s_per_run = seconds_since(started) / std::max(1, 2 * round + turn);
+      const auto tell = [&plan, &process, s_per_run, round, turn, old_build, begun = Clock::now()] {
+        if (plan.progress) {
+          const double left_s = s_per_run * (2 * (plan.rounds - round) - turn) - seconds_since(begun);
+          plan.progress(
+              fmt::format("round {} of {}{}, {}: {}", round + 1, plan.rounds,
+                          round + turn > 0 && left_s > 0 ? fmt::format(", {} left", format_left_s(left_s)) : "",
+                          old_build ? "baseline" : "candidate", process.binary.string()));
+        }
+      };
+      tell();
       const fs::path json = plan.folder / fmt::format("round{}-{}.json", round + 1, old_build ? "a" : "b");
       const bool stop = plan.interrupted != nullptr && *plan.interrupted;
       Result<ResultFile> file =
-          stop ? Result<ResultFile>(interrupted_while_measuring()) : run_bench(process, json, plan.interrupted);
+          stop ? Result<ResultFile>(interrupted_while_measuring()) : run_bench(process, json, plan.interrupted, tell);
       if (!file.ok()) {
         if (cut_short != nullptr && round > 0 && file.error().kind == ErrorKind::kInterrupted) {
           *cut_short = true;
@@ -238,18 +258,20 @@ Remeasure remeasure_candidate(const ResultSet& baseline, const ResultSet& candid
       if (!has_case(candidate.files[i], keys)) {
         continue;
       }
-      if (plan.progress) {
-        plan.progress(fmt::format("measuring {} suspect{} again, round {}", cases.size(), cases.size() == 1 ? "" : "s",
-                                  round + 1));
-      }
+      const auto tell = [&plan, count = cases.size(), round] {
+        if (plan.progress) {
+          plan.progress(fmt::format("measuring {} suspect{} again, round {}", count, count == 1 ? "" : "s", round + 1));
+        }
+      };
+      tell();
       BenchProcess process = plan.present_build;
       CUDABK_ASSIGN(process.arguments, narrowed(repeatable_arguments(environment.arguments), cases));
       process.arguments.insert(process.arguments.end(),
                                {"--device", !device.empty()               ? device
                                             : environment.device.emulated ? "host@" + environment.device.arch
                                                                           : environment.device.id});
-      CUDABK_ASSIGN(ResultFile file,
-                    run_bench(process, plan.folder / fmt::format("again{}-{}.json", round + 1, i), plan.interrupted));
+      CUDABK_ASSIGN(ResultFile file, run_bench(process, plan.folder / fmt::format("again{}-{}.json", round + 1, i),
+                                               plan.interrupted, tell));
       fresh.files.push_back(std::move(file));
     }
     for (const MatchedCase& match : match_cases(candidate, fresh, false)) {

@@ -22,16 +22,17 @@ struct BenchProcess {
 
 // Runs it to its end and loads what it wrote to `json`. Its own output goes to a file beside it. When
 // `interrupted` becomes true the process is interrupted too; what it has then is in the file, and kInterrupted is
-// returned. Other errors: of the process, with its last line, and of loading.
+// returned. `waiting`, where given, is called about once a second. Other errors: of the process, with its last line,
+// and of loading.
 Result<ResultFile> run_bench(const BenchProcess& process, const std::filesystem::path& json,
-                             const std::atomic<bool>* interrupted = nullptr);
+                             const std::atomic<bool>* interrupted = nullptr, const std::function<void()>& waiting = {});
 
 struct AbPlan {
   BenchProcess old_build, present_build;  // with A against A the same
   int rounds = 5;                         // each build is run once per round, in turns: AB BA AB ...
   std::filesystem::path folder;           // for the results; exists
   const std::atomic<bool>* interrupted = nullptr;
-  std::function<void(const std::string&)> progress;  // one line per run; may be empty
+  std::function<void(const std::string&)> progress;  // what is going on, about once a second; may be empty
 };
 
 // {old build, present build}: one file per round. Drift of the machine hits both alike. Interrupted after the first

@@ -183,6 +183,13 @@ CaseResult read_case(const JsonNode& node) {
   result.copies = read_count(node.member("copies"));
   result.launches = read_count(node.member("launches"));
   result.weight_bytes = node.member("weight_bytes_per_replay").integer();
+  if (node.has("repack")) {  // older documents have neither
+    result.layout = node.member("layout").text();
+    const JsonNode repack = node.member("repack");
+    result.repack.tensors = repack.member("tensors").integer();
+    result.repack.bytes = repack.member("bytes").integer();
+    result.repack.ns = repack.member("ns").number();
+  }
   result.footprint_l2 = node.member("footprint_l2").number();
   result.cold_proven = node.member("cold_proven").boolean();
   result.timer = node.member("timer").text_or_empty();

@@ -155,18 +155,20 @@ TEST(TestCases, CoverEveryTargetAndFamily) {
   Selection selection;
   selection.variant = "all";
   const std::vector<const OpDef*> targets = test_targets();
-  const auto cases = test_cases(targets, selection, host());
-  ASSERT_TRUE(cases.ok()) << cases.error().message;
-  std::set<std::string> seen_targets, families;
-  for (const BenchCase& c : *cases) {
-    seen_targets.insert(c.target);
-    families.insert(c.variant.family);
-  }
-  EXPECT_EQ(seen_targets.size(), targets.size());
-  for (const Family& family : mul_mat_op().families()) {
-    const bool warp_groups = family.name == "frag_tile" || family.name == "mmsf_group";  // of sm_90a GPUs only
-    const size_t on_this_device = warp_groups ? 0 : 1;
-    EXPECT_EQ(families.count(family.name), on_this_device) << family.name;
+  for (const char* device : {"host", "host@sm_90a"}) {
+    const auto cases = test_cases(targets, selection, open_device(device, {}).value()->info());
+    ASSERT_TRUE(cases.ok()) << cases.error().message;
+    std::set<std::string> seen_targets, families;
+    for (const BenchCase& c : *cases) {
+      seen_targets.insert(c.target);
+      families.insert(c.variant.family);
+    }
+    EXPECT_EQ(seen_targets.size(), targets.size());
+    for (const Family& family : mul_mat_op().families()) {
+      const bool of_sm_90a = family.name == "frag_tile" || family.name == "mmsf_group";
+      const size_t on_this_device = of_sm_90a && device == std::string("host") ? 0 : 1;
+      EXPECT_EQ(families.count(family.name), on_this_device) << family.name << " on " << device;
+    }
   }
 }
 

@@ -389,7 +389,8 @@ TEST(Cli, BenchWarnsOnceOfAStaleRule) {
   const std::string file = temporary("_stale.json");
   const std::string profile = R"({"schema": "cudabk-profile/1", "made_by": {}, "constants": {}, "evidence": {},
     "device": {"name": "*", "arch": "sm_80", "sm_count": 0, "l2_bytes": 0},
-    "tables": {"mul_mat": {"*": [{"n": [1, 8], "use": "mmvq", "code": "sha256:00"}, {"use": "dequant_gemm"}]}}})";
+    "tables": {"mul_mat": {"*": [{"n": [1, 8], "use": "mmvq", "code": "sha256:)" +
+                              std::string(64, '0') + R"("}, {"use": "dequant_gemm"}]}}})";
   ASSERT_TRUE(write_file_atomic(file, profile).ok());
   const std::vector<std::string> words{"bench", "mulmat", "--type", "q4_K",          "-m", "32",        "-k",
                                        "256",   "-n",     "1,8",    "--max-samples", "3",  "--profile", file};
@@ -416,7 +417,7 @@ TEST(Cli, ListsVariantsOfBothLayouts) {
     const std::string line = r.out.substr(begin, r.out.find('\n', begin) - begin);
     EXPECT_TRUE(line.ends_with(" yes")) << line;
   }
-  EXPECT_NE(r.out.find("no: needs warp-group products of an sm_90a GPU"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("no: needs warp-group products of sm_90a"), std::string::npos) << r.out;
 }
 
 // What only a GPU can run is chosen for one that is not here; a profile of one card says which.
@@ -453,6 +454,21 @@ TEST(Cli, ExplainsAVariantThatTheTableDoesNotName) {
   const ProcessResult no = run_cudabk({"explain", "mulmat", "--type", "f32", "--variant", "mmq", "--no-compile"});
   EXPECT_EQ(no.status, 2) << no.out;
   EXPECT_NE(no.err.find("mmq cannot run: f32 is not a quantized type"), std::string::npos) << no.err;
+}
+
+// Emulated, too: products by warp groups; not several blocks that work together.
+TEST(Cli, BenchesProductsByWarpGroups) {
+  const auto bench = [](const char* type, const char* variant) {
+    return run_cudabk({"bench", "mulmat", "--device", "host@sm_90a", "--type", type, "-m", "64", "-k", "256", "-n",
+                       "33", "--variant", variant, "--max-samples", "3"});
+  };
+  for (const auto& [type, family] : {std::pair{"q4_K", "frag_tile"}, std::pair{"bf16", "mmsf_group"}}) {
+    const ProcessResult r = bench(type, family);
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_NE(r.out.find(std::string("  ") + family + " c"), std::string::npos) << r.out;
+  }
+  EXPECT_NE(bench("q4_K", "frag_tile:cluster=2").err.find("clusters of blocks are not emulated"), std::string::npos);
+  EXPECT_NE(bench("q8_0", "frag_tile:cols=32,groups=4").err.find("kernels/frag/instances.txt"), std::string::npos);
 }
 
 TEST(Cli, ListsAlignNumbersAndSayWhatTypesAre) {

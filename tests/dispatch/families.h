@@ -57,6 +57,9 @@ inline std::string file(const std::string& tables, const std::string& device =
   return R"({"schema": "cudabk-profile/1", "device": {)" + device + R"(}, "tables": {"mul_mat": {)" + tables + "}}}";
 }
 
+// A hash of a rule's code as `tune` writes it, all of one digit.
+inline std::string code_hash(char digit) { return "sha256:" + std::string(64, digit); }
+
 inline const char* const kTable = R"("q4_K": [{"n": [1, 8], "use": "vec", "config": {"warps": 2}}, {"use": "any"}])";
 
 }  // namespace cudabk::test

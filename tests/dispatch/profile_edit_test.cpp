@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <random>
+
 #include "families.h"
 
 namespace cudabk {
@@ -15,12 +19,14 @@ Profile parse(const std::string& tables) {
 }
 
 TEST(Stale, AChangedHashMarksTheRuleAndKeepsItInUse) {
-  Profile profile = parse(R"("q4_K": [{"n": [1, 4], "use": "vec", "code": "sha256:old"},
-                                      {"n": [5, 8], "use": "vec", "code": "sha256:now"},
-                                      {"n": [9, 9], "use": "tile", "code": "sha256:unknown"}, {"use": "any"}])");
-  const auto hash_of = [](const std::string& op, const std::string& key, const Rule& rule) {
+  const std::string now = test::code_hash('a');
+  Profile profile =
+      parse(R"("q4_K": [{"n": [1, 4], "use": "vec", "code": ")" + test::code_hash('0') +
+            R"("}, {"n": [5, 8], "use": "vec", "code": ")" + now + R"("}, {"n": [9, 9], "use": "tile", "code": ")" +
+            test::code_hash('7') + R"("}, {"use": "any"}])");
+  const auto hash_of = [&now](const std::string& op, const std::string& key, const Rule& rule) {
     EXPECT_EQ(op + key, "mul_matq4_K");
-    return std::string(rule.use == "vec" ? "sha256:now" : "");
+    return rule.use == "vec" ? now : "";
   };
   EXPECT_EQ(mark_stale(profile, hash_of), 1);
   const auto& rules = profile.tables.at("mul_mat").at("q4_K").rules;
@@ -63,6 +69,80 @@ TEST(Prune, DropsShadowedAndGoneRulesOnly) {
   EXPECT_NE(dropped[0].find("gone"), std::string::npos);
   EXPECT_NE(dropped[1].find("shadowed"), std::string::npos);
   EXPECT_EQ(rules.size(), 5U);
+}
+
+// What pruning comes to, rule by rule against every earlier one that stayed.
+std::vector<Rule> pruned_slowly(const std::vector<Rule>& rules) {
+  const auto interval = [](const Rule& rule, const std::string& dim) {
+    for (const auto& [name, given] : rule.when) {
+      if (name == dim) {
+        return given;
+      }
+    }
+    return Interval{};
+  };
+  const auto covers = [&](const Rule& outer, const Rule& inner) {
+    bool all = outer.use == inner.use && outer.config == inner.config;
+    for (const char* dim : {"k", "m", "n"}) {
+      const Interval o = interval(outer, dim), i = interval(inner, dim);
+      all = all && o.low <= i.low && o.high >= i.high;
+    }
+    return all;
+  };
+  std::vector<Rule> kept;
+  for (size_t i = 0; i < rules.size(); ++i) {
+    const bool dead = std::any_of(kept.begin(), kept.end(), [&](const Rule& r) { return covers(r, rules[i]); });
+    if (!dead || i + 1 == rules.size()) {
+      kept.push_back(rules[i]);
+    }
+  }
+  return kept;
+}
+
+TEST(Prune, DropsWhatAComparisonOfAllPairsDrops) {
+  const unsigned seed = 7;
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  const auto below = [&random](unsigned limit) { return static_cast<int64_t>(random() % limit); };
+  size_t dropped = 0;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Rule> rules(static_cast<size_t>(1 + below(40)));
+    for (Rule& rule : rules) {
+      rule.use = below(2) == 0 ? "vec" : "tile";
+      rule.config = rule.use == "vec" ? Config{{"warps", 1 << below(2)}, {"rows", 1}} : Config{{"tile_m", 32}};
+      for (const char* dim : {"k", "n", "m"}) {
+        if (below(3) > 0) {
+          const int64_t low = below(6);
+          rule.when.emplace_back(dim, Interval{low, below(4) == 0 ? INT64_MAX : low + below(6)});
+        }
+      }
+    }
+    Profile profile;
+    profile.tables["mul_mat"]["q4_K"].rules = rules;
+    dropped += prune_profile(profile, family_set()).size();
+    const std::vector<Rule>& now = profile.tables.at("mul_mat").at("q4_K").rules;
+    const std::vector<Rule> expected = pruned_slowly(rules);
+    ASSERT_EQ(now.size(), expected.size()) << "round " << round;
+    for (size_t i = 0; i < now.size(); ++i) {
+      EXPECT_EQ(rule_text(now[i]), rule_text(expected[i])) << "round " << round << ", rule " << i;
+    }
+  }
+  EXPECT_GT(dropped, 500U);
+}
+
+// Comparing all pairs took minutes for as many.
+TEST(Prune, ManyRulesTakeAboutAsLongAsTheyAreMany) {
+  Profile profile;
+  std::vector<Rule>& rules = profile.tables["mul_mat"]["q4_K"].rules;
+  for (int64_t i = 0; i < 20000; ++i) {
+    rules.push_back({{{"k", {256 * (i % 4), INT64_MAX}}, {"n", {2 * i, 2 * i + 1}}}, "vec", {{"warps", 2}}});
+  }
+  rules.push_back({{}, "any", {}});
+  const Profile before = profile;
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_TRUE(prune_profile(profile, family_set()).empty());
+  EXPECT_TRUE(diff_profiles(before, profile).empty());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
 TEST(Diff, NamesRulesAndConstants) {

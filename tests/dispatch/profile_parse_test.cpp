@@ -77,6 +77,14 @@ std::vector<Bad> bad_files() {
        "/tables/mul_mat/q4_K/0/n/1", "whole number"},
       {"last rule with a condition", one_rule(R"({"n": [1, 8], "use": "any"})"), "/tables/mul_mat/q4_K/0",
        "match everything"},
+      {"code of any text", one_rule(R"({"use": "any", "code": "fast"})"), "/tables/mul_mat/q4_K/0/code", "64 digits"},
+      {"empty code", one_rule(R"({"use": "any", "code": ""})"), "/tables/mul_mat/q4_K/0/code", "64 digits"},
+      {"code without a prefix", one_rule(R"({"use": "any", "code": ")" + std::string(71, 'a') + R"("})"),
+       "/tables/mul_mat/q4_K/0/code", "sha256:"},
+      {"short code", one_rule(R"({"use": "any", "code": "sha256:00"})"), "/tables/mul_mat/q4_K/0/code", "sha256:00"},
+      {"code in capitals", one_rule(R"({"use": "any", "code": ")" + test::code_hash('A') + R"("})"),
+       "/tables/mul_mat/q4_K/0/code", "0-9a-f"},
+      {"code type", one_rule(R"({"use": "any", "code": 7})"), "/tables/mul_mat/q4_K/0/code", "expected text"},
       {"unknown constant", R"({"schema": "cudabk-profile/1", "device": {"name": "x", "arch": "sm_80"}, "tables": {},
                              "constants": {"offload": 1}})",
        "/constants/offload", "offload_min_batch"},
@@ -121,7 +129,8 @@ TEST(ParseProfile, ReadsEveryField) {
           "made_by": {"cudabk": "0.1.0", "driver": "580.1"},
           "layouts": {"q4_K": "frag", "q8_0": "raw"},
           "tables": {"mul_mat": {"q4_K": [
-            {"n": [1, 8], "k": [4096, null], "use": "vec", "config": {"warps": 2}, "code": "sha256:ab", "evidence": "e"},
+            {"n": [1, 8], "k": [4096, null], "use": "vec", "config": {"warps": 2}, "evidence": "e", "code": ")" +
+          test::code_hash('a') + R"("},
             {"use": "any"}]}},
           "constants": {"offload_min_batch": 7},
           "evidence": {"regret_median_percent": 0.4, "measurements": "a note"}})",
@@ -131,7 +140,7 @@ TEST(ParseProfile, ReadsEveryField) {
   EXPECT_EQ(profile->made_by.at("driver"), "580.1");
   const Table& table = profile->table(problem(1));
   ASSERT_EQ(table.rules.size(), 2U);
-  EXPECT_EQ(table.rules[0].code, "sha256:ab");
+  EXPECT_EQ(table.rules[0].code, test::code_hash('a'));
   EXPECT_EQ(table.rules[0].config, (Config{{"warps", 2}}));
   ASSERT_EQ(table.rules[0].when.size(), 2U);
   EXPECT_EQ(rule_text(table.rules[0]), "k 4096.., n 1..8: vec warps=2");

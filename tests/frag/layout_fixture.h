@@ -5,16 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <random>
 
 #include "convert/args.h"
-#include "device/device.h"
 #include "formats/frag_place.h"
 #include "formats/slices.h"
 #include "frag/args.h"
+#include "frag/tile_args.h"
 #include "graph/init.h"
-#include "shuffled_device.h"
+#include "kernel_test.h"
 
 namespace cudabk::test {
 
@@ -42,57 +41,40 @@ struct Matrix {
   int64_t packed_bytes() const { return frag_bytes(shape(), m, k); }
 };
 
-class FragLayout : public testing::TestWithParam<DType> {
+class FragLayout : public KernelTest<DType> {
  protected:
-  void SetUp() override {
-    device_ = open_shuffled_device(kLayoutSeed);
-    stream_ = device_->create_stream().value();
-    RecordProperty("seed", std::to_string(kLayoutSeed));
-  }
+  explicit FragLayout(std::string_view device = "host") : KernelTest(kLayoutSeed, device) {}
 
-  template <class Args>
-  void run(const std::string& header, const std::string& entry, Dim3 grid, uint32_t threads, uint32_t shared,
-           const Args& args) {
-    const auto kernel = device_->kernel({header, entry, sizeof(Args)});
-    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-    KernelLaunch launch{*kernel, grid, {threads, 1, 1}, shared, false, std::vector<std::byte>(sizeof(Args))};
-    std::memcpy(launch.args.data(), &args, sizeof(Args));
-    const Status ran = stream_->run(launch);
-    ASSERT_TRUE(ran.ok()) << entry << ": " << ran.error().message;
-    ASSERT_TRUE(stream_->synchronize().ok());
-  }
   std::string text(const std::string& kernel) const {
     return kernel + "<DType::" + std::string(dtype_name(GetParam())) + ">";
-  }
-  template <class T>
-  Memory on_device(const std::vector<T>& values) {
-    Memory memory = device_->allocate(static_cast<int64_t>(values.size() * sizeof(T))).value();
-    EXPECT_TRUE(device_->upload(memory.ptr(), values.data(), memory.bytes()).ok());
-    return memory;
-  }
-  template <class T>
-  std::vector<T> on_host(const Memory& memory) {
-    std::vector<T> values(static_cast<size_t>(memory.bytes()) / sizeof(T));
-    EXPECT_TRUE(device_->download(values.data(), memory.ptr(), memory.bytes()).ok());
-    return values;
   }
 
   void repack(const std::string& kernel, uint32_t blocks, const Matrix& w, const Memory& src, const Memory& dst) {
     RepackArgs args{};
-    args.src = reinterpret_cast<const uint8_t*>(src.ptr());
-    args.dst = reinterpret_cast<uint8_t*>(dst.ptr());
+    args.src = at<const uint8_t>(src);
+    args.dst = at<uint8_t>(dst);
     args.row_bytes = w.row_bytes();
     args.m = static_cast<int32_t>(w.m);
     args.units = static_cast<int32_t>(w.units());
     args.count = frag_strips(w.m) * w.units();
-    run("frag/repack.h", text(kernel), {blocks, 1, 1}, kRepackThreads, static_cast<uint32_t>(w.shape().unit_bytes()),
-        args);
+    run("frag/repack.h", text(kernel), {blocks, 1, 1}, kRepackThreads, w.shape().unit_bytes(), args);
   }
   Memory pack(const Matrix& w) {
     const Memory raw = on_device(w.raw);
     Memory packed = device_->allocate(w.packed_bytes()).value();
     repack("pack_frag", 2, w, raw, packed);
     return packed;
+  }
+  // f32, one a row.
+  Memory row_factors(const Matrix& w, const Memory& packed) {
+    Memory factors = device_->allocate(frag_strips(w.m) * kFragRows * 4).value();
+    FragFactorsArgs args{};
+    args.weights = at<const uint8_t>(packed);
+    args.factors = at<float>(factors);
+    args.units = static_cast<int32_t>(w.units());
+    args.strips = frag_strips(w.m);
+    run("frag/factors.h", text("frag_factors"), {1, 1, 1}, kFactorWarps * 32, kFactorWarps * kFragRows * 4, args);
+    return factors;
   }
   std::vector<uint8_t> unpack(const Matrix& w, const Memory& packed) {
     const Memory raw = device_->allocate(static_cast<int64_t>(w.raw.size())).value();
@@ -103,29 +85,29 @@ class FragLayout : public testing::TestWithParam<DType> {
     const Memory raw = on_device(w.raw), dst = device_->allocate(w.m * w.k * 4).value();
     const int elements = slice_shape(w.type).elements();
     DequantizeArgs args{};
-    args.weights = reinterpret_cast<const uint8_t*>(raw.ptr());
-    args.dst = reinterpret_cast<uint8_t*>(dst.ptr());
+    args.weights = at<const uint8_t>(raw);
+    args.dst = at<uint8_t>(dst);
     args.row_stride = w.row_bytes();
     args.m = args.rows = w.m;
     args.a2 = 1;
     args.k = static_cast<int32_t>(w.k);
     run("convert/convert.h", "dequantize<DType::" + std::string(dtype_name(w.type)) + ", DType::f32>",
-        {static_cast<uint32_t>((w.k / elements + 255) / 256), static_cast<uint32_t>(w.m), 1}, 256,
-        static_cast<uint32_t>(256 * elements * 4), args);
+        {static_cast<uint32_t>((w.k / elements + 255) / 256), static_cast<uint32_t>(w.m), 1}, 256, 256 * elements * 4,
+        args);
     return on_host<float>(dst);
   }
   std::vector<float> decode_frag(const Matrix& w, const Memory& packed) {
     const Memory dst = device_->allocate(w.m * w.k * 4).value();
     DequantizeFragArgs args{};
-    args.weights = reinterpret_cast<const uint8_t*>(packed.ptr());
-    args.dst = reinterpret_cast<uint8_t*>(dst.ptr());
+    args.weights = at<const uint8_t>(packed);
+    args.dst = at<uint8_t>(dst);
     args.a2 = 1;
     args.m = static_cast<int32_t>(w.m);
     args.k = static_cast<int32_t>(w.k);
     args.units = static_cast<int32_t>(w.units());
     args.count = frag_strips(w.m) * w.units();
     run("frag/repack.h", "dequantize_frag<DType::" + std::string(dtype_name(w.type)) + ", DType::f32>", {2, 1, 1},
-        kRepackThreads, dequantize_frag_shared_bytes(4), args);
+        kRepackThreads, dequantize_frag_shared_bytes(w.type, 4), args);
     return on_host<float>(dst);
   }
 
@@ -143,9 +125,30 @@ class FragLayout : public testing::TestWithParam<DType> {
     EXPECT_TRUE(fill_random({.type = w.type, .stddev = stddev, .seed = seed}, bytes).ok());
     return w;
   }
-
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<Stream> stream_;
+  static std::vector<float> random_columns(int64_t n, int64_t k, float stddev) {
+    std::mt19937_64 random(kLayoutSeed);
+    std::normal_distribution<float> normal(0, stddev);
+    std::vector<float> x(static_cast<size_t>(n * k));
+    std::generate(x.begin(), x.end(), [&] { return normal(random); });
+    return x;
+  }
+  // Normalised mean square error of `got`, the product of w and `n` columns x.
+  double nmse(const Matrix& w, const std::vector<float>& x, int64_t n, const std::vector<float>& got) {
+    const std::vector<float> values = decode_raw(w);
+    double error = 0, norm = 0;
+    for (int64_t col = 0; col < n; ++col) {
+      for (int64_t row = 0; row < w.m; ++row) {
+        double want = 0;
+        for (int64_t i = 0; i < w.k; ++i) {
+          want +=
+              static_cast<double>(values[static_cast<size_t>(row * w.k + i)]) * x[static_cast<size_t>(col * w.k + i)];
+        }
+        error += std::pow(got[static_cast<size_t>(col * w.m + row)] - want, 2);
+        norm += want * want;
+      }
+    }
+    return error / norm;
+  }
 };
 
 }  // namespace cudabk::test

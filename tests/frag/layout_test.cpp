@@ -81,13 +81,7 @@ TEST_P(FragLayout, PaddingDecodesToNothing) {
 // What products by warp groups multiply.
 TEST_P(FragLayout, TileValuesAreTheWeights) {
   const Matrix w = random_weights(16, 768, kLayoutSeed);
-  const Memory packed = pack(w), factors = device_->allocate(16 * 4).value();
-  FragFactorsArgs args{};
-  args.weights = reinterpret_cast<const uint8_t*>(packed.ptr());
-  args.factors = reinterpret_cast<float*>(factors.ptr());
-  args.units = static_cast<int32_t>(w.units());
-  args.strips = 1;
-  run("frag/factors.h", text("frag_factors"), {1, 1, 1}, kFactorWarps * 32, kFactorWarps * kFragRows * 4, args);
+  const Memory packed = pack(w), factors = row_factors(w, packed);
   const std::vector<float> want = decode_raw(w),
                            got = tile_values(w.type, on_host<uint8_t>(packed), on_host<float>(factors), w.units());
   double error = 0, norm = 0;
@@ -104,11 +98,8 @@ class FragProduct : public FragLayout {
  protected:
   // NMSE of the kernel's product of w and `n` columns.
   double error_of(const Matrix& w, int64_t n, const std::string& header, const std::string& entry, int rows_of_block,
-                  int columns_of_block, int warps, uint32_t shared, float scale = 1) {
-    std::mt19937_64 random(kLayoutSeed);
-    std::normal_distribution<float> normal(0, scale);
-    std::vector<float> x(static_cast<size_t>(n * w.k));
-    std::generate(x.begin(), x.end(), [&] { return normal(random); });
+                  int columns_of_block, int warps, int shared, float scale = 1) {
+    const std::vector<float> x = random_columns(n, w.k, scale);
     const Memory x_memory = on_device(x), packed = pack(w);
     const FragShape s = w.shape();
     const int tile = columns_of_block < 8 ? columns_of_block : 8;
@@ -116,8 +107,8 @@ class FragProduct : public FragLayout {
         device_->allocate((n + tile - 1) / tile * w.units() * column_unit_bytes(s.group, tile)).value();
     EXPECT_TRUE(device_->fill(units.ptr(), 0xff, units.bytes()).ok());
     PackColumnsArgs pack_args{};
-    pack_args.x = reinterpret_cast<const uint8_t*>(x_memory.ptr());
-    pack_args.units = reinterpret_cast<uint8_t*>(units.ptr());
+    pack_args.x = at<const uint8_t>(x_memory);
+    pack_args.units = at<uint8_t>(units);
     for (int i = 0; i < 4; ++i) {
       pack_args.zero[i] = frag_start_zero(s, i / 2, i % 2);
     }
@@ -129,11 +120,11 @@ class FragProduct : public FragLayout {
         {static_cast<uint32_t>((w.units() + 3) / 4), static_cast<uint32_t>(n), 1}, 128, 0, pack_args);
     const Memory dst = device_->allocate(w.m * n * 4).value();
     FragArgs args{};
-    args.weights = reinterpret_cast<const uint8_t*>(packed.ptr());
+    args.weights = at<const uint8_t>(packed);
     const bool own = entry.ends_with(", true>");  // packs activations itself
-    args.x = reinterpret_cast<const uint8_t*>(own ? x_memory.ptr() : units.ptr());
+    args.x = at<const uint8_t>(own ? x_memory : units);
     args.x_nb1 = w.k * 4;
-    args.dst = reinterpret_cast<float*>(dst.ptr());
+    args.dst = at<float>(dst);
     args.batch = {1, 1, 1, 1};
     args.m = static_cast<int32_t>(w.m);
     args.n = static_cast<int32_t>(n);
@@ -141,25 +132,8 @@ class FragProduct : public FragLayout {
     run(header, entry,
         {static_cast<uint32_t>((w.m + rows_of_block - 1) / rows_of_block),
          static_cast<uint32_t>((n + columns_of_block - 1) / columns_of_block), 1},
-        static_cast<uint32_t>(32 * warps), shared, args);
+        32 * warps, shared, args);
     return nmse(w, x, n, on_host<float>(dst));
-  }
-  double nmse(const Matrix& w, const std::vector<float>& x, int64_t n, const std::vector<float>& got) {
-    const std::vector<float> values = decode_raw(w);
-    double error = 0, norm = 0;
-    for (int64_t col = 0; col < n; ++col) {
-      for (int64_t row = 0; row < w.m; ++row) {
-        double want = 0;
-        for (int64_t k = 0; k < w.k; ++k) {
-          want +=
-              static_cast<double>(values[static_cast<size_t>(row * w.k + k)]) * x[static_cast<size_t>(col * w.k + k)];
-        }
-        const double difference = got[static_cast<size_t>(col * w.m + row)] - want;
-        error += difference * difference;
-        norm += want * want;
-      }
-    }
-    return error / norm;
   }
   bool compiled_for_two_strips() const {
     return GetParam() == DType::q4_K || GetParam() == DType::q6_K || GetParam() == DType::iq4_xs;

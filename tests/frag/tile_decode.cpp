@@ -27,7 +27,7 @@ void decode_lane(const uint8_t* unit, int tile, const std::vector<float>& factor
     for (int i = 0; i < 4; ++i) {
       const int h = i % 2, p = i / 2;
       const float unit_value = frag_row_factor(S, h) / kSubnormalUnit * inverse_power(rows.product[h].factor);
-      float* to = at + (g + 8 * h) * row_values + 16 * j + 2 * t + 8 * p;
+      float* to = at + (g + 8 * h) * row_values + 16 * j + 4 * t + 2 * p;
       to[0] = host::low_f16(a[j][i]) * unit_value;
       to[1] = host::high_f16(a[j][i]) * unit_value;
     }
@@ -43,6 +43,9 @@ std::vector<float> decode(const std::vector<uint8_t>& strip, const std::vector<f
   host::Thread thread;
   thread.block = &block;
   host::Thread* const before = std::exchange(host::current, &thread);
+  if constexpr (frag_shape(T).has_book()) {
+    copy_frag_book<T>(0, 1);
+  }
   for (thread.lane = 0; thread.lane < kWarpSize; ++thread.lane) {
     if constexpr (has_frag_lookup(T)) {
       for (int byte = 0; byte < 256; ++byte) {

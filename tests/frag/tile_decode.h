@@ -1,4 +1,4 @@
-// What products by warp groups make of packed weights, without their products, which the emulated device does not have.
+// What products by warp groups make of packed weights, without their products.
 #pragma once
 
 #include <cstdint>

@@ -1,19 +1,15 @@
 // mmsf_group's kernels, launched on the emulated device: products of small integers, exact whatever the order of the
 // sums, with rings that go round several times.
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
-#include <array>
-#include <cstring>
 #include <map>
 #include <random>
 
-#include "device/device.h"
 #include "graph/dtype.h"
 #include "graph/half.h"
+#include "kernel_test.h"
 #include "mmsf/group_args.h"
 #include "ops/mul_mat_families.h"
-#include "shuffled_device.h"
 
 namespace cudabk::test {
 namespace {
@@ -44,39 +40,10 @@ std::vector<int> integers(int64_t count, uint64_t seed) {
   return values;
 }
 
-class MmsfGroup : public testing::TestWithParam<GroupCase> {
+class MmsfGroup : public KernelTest<GroupCase> {
  protected:
-  void SetUp() override {
-    device_ = open_shuffled_device(kGroupSeed);
-    stream_ = device_->create_stream().value();
-    RecordProperty("seed", std::to_string(kGroupSeed));
-  }
+  MmsfGroup() : KernelTest(kGroupSeed, "host@sm_90a") {}
 
-  template <class T>
-  Memory on_device(const std::vector<T>& values) {
-    Memory memory = device_->allocate(static_cast<int64_t>(values.size() * sizeof(T))).value();
-    EXPECT_TRUE(device_->upload(memory.ptr(), reinterpret_cast<const std::byte*>(values.data()), memory.bytes()).ok());
-    return memory;
-  }
-  template <class T>
-  static T* at(const Memory& memory) {
-    return reinterpret_cast<T*>(memory.ptr());
-  }
-  template <class Args>
-  void launch(std::string_view header, const std::string& entry, const Args& args, std::array<uint32_t, 3> grid,
-              int threads, int shared) {
-    const auto kernel = device_->kernel({std::string(header), entry, sizeof(args)});
-    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-    KernelLaunch call{*kernel,
-                      {grid[0], grid[1], grid[2]},
-                      {static_cast<uint32_t>(threads), 1, 1},
-                      static_cast<uint32_t>(shared),
-                      false,
-                      std::vector<std::byte>(sizeof(args))};
-    std::memcpy(call.args.data(), &args, sizeof(args));
-    const Status ran = stream_->run(call);
-    ASSERT_TRUE(ran.ok()) << ran.error().message;
-  }
   void pack(const GroupCase& c, const Memory& x, const Memory& tiles, const Memory& scale) {
     PackTilesArgs a{};
     a.x = at<const uint8_t>(x), a.tiles = at<uint8_t>(tiles), a.scale = at<float>(scale);
@@ -84,16 +51,13 @@ class MmsfGroup : public testing::TestWithParam<GroupCase> {
     a.n = c.n, a.b2 = c.batch, a.batch = c.batch, a.k = c.k, a.parts = c.parts;
     const auto n = static_cast<uint32_t>(c.n), units = static_cast<uint32_t>((c.k + kFragDepth - 1) / kFragDepth);
     if (c.type == DType::f16) {
-      launch("frag/tile_columns.h", "pack_tiles<true, 1>", a, {n, static_cast<uint32_t>(c.parts), 1}, kPackTilesThreads,
-             64);
+      run("frag/tile_columns.h", "pack_tiles<true, 1, false>", {n, static_cast<uint32_t>(c.parts), 1},
+          kPackTilesThreads, 64, a);
     } else {
-      launch("mmsf/group_columns.h", "pack_bf16_tiles<true>", a, {(n + 7) / 8, units, 1}, kGroupPackThreads, 0);
+      run("mmsf/group_columns.h", "pack_bf16_tiles<true>", {(n + 7) / 8, units, 1}, kGroupPackThreads, 0, a);
     }
   }
   std::vector<float> sums_of(const GroupCase& c, const std::vector<int>& w, const std::vector<int>& x);
-
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<Stream> stream_;
 };
 
 // The sums of all parts.
@@ -122,19 +86,12 @@ std::vector<float> MmsfGroup::sums_of(const GroupCase& c, const std::vector<int>
   a.row_stride = int64_t{c.k} * 2, a.stride2 = a.row_stride * c.m;
   a.m = c.m, a.n = c.n, a.k = c.k, a.parts = c.parts;
   const auto blocks = [](int64_t count, int of) { return static_cast<uint32_t>((count + of - 1) / of); };
-  launch("mmsf/group.h",
-         fmt::format("mmsf_group<DType::{}, {}, {}, {}, {}, 1, {}>", dtype_name(c.type), kCols, kGroups, kDepth,
-                     kStages, c.k % kDepth == 0),
-         a, {blocks(c.m, kGroups * 64), 1, static_cast<uint32_t>(c.parts)}, group_threads(kGroups),
-         group_shared_bytes(kCols, kGroups, kDepth, kStages));
-  EXPECT_TRUE(stream_->synchronize().ok());
-  std::vector<float> parts(static_cast<size_t>(total * c.parts));
-  EXPECT_TRUE(device_->download(parts.data(), sums.ptr(), sums.bytes()).ok());
-  for (size_t i = static_cast<size_t>(total); i < parts.size(); ++i) {
-    parts[i % static_cast<size_t>(total)] += parts[i];
-  }
-  parts.resize(static_cast<size_t>(total));
-  return parts;
+  run("mmsf/group.h",
+      fmt::format("mmsf_group<DType::{}, {}, {}, {}, {}, 1, {}>", dtype_name(c.type), kCols, kGroups, kDepth, kStages,
+                  c.k % kDepth == 0),
+      {blocks(c.m, kGroups * 64), 1, static_cast<uint32_t>(c.parts)}, group_threads(kGroups),
+      group_shared_bytes(kCols, kGroups, kDepth, kStages), a);
+  return added(on_host<float>(sums), c.parts);
 }
 
 TEST_P(MmsfGroup, ProductsAreExact) {
@@ -186,9 +143,7 @@ TEST(MmsfGroupRules, WhatCannotRunIsRefused) {
   EXPECT_FALSE(group_support({{"f32_precision", 1}}, good, info)) << "precision";
   info.max_shared_bytes = 99 * 1024;
   EXPECT_FALSE(group_support({}, good, info)) << "shared memory";
-  info.max_shared_bytes = 232448, info.emulated = true;
-  EXPECT_FALSE(group_support({}, good, info)) << "the emulated device";
-  info.emulated = false, info.arch = "sm_100a";
+  info.max_shared_bytes = 232448, info.arch = "sm_100a";
   EXPECT_FALSE(group_support({}, good, info)) << "other warp groups";
 }
 

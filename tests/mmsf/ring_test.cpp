@@ -1,16 +1,13 @@
 // mmsf's kernels with a ring of weights, launched on the emulated device with fewer groups of blocks than strips, so
 // that every ring goes round: products of small integers, which are exact whatever the order of the sums.
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
-#include <cstring>
 #include <random>
 
-#include "device/device.h"
 #include "graph/half.h"
+#include "kernel_test.h"
 #include "mmsf/args.h"
 #include "ops/mul_mat_families.h"
-#include "shuffled_device.h"
 
 namespace cudabk::test {
 namespace {
@@ -49,22 +46,9 @@ struct Integers {
   }
 };
 
-class MmsfRing : public testing::TestWithParam<RingCase> {
+class MmsfRing : public KernelTest<RingCase> {
  protected:
-  void SetUp() override {
-    device_ = open_shuffled_device(kRingSeed);
-    stream_ = device_->create_stream().value();
-    RecordProperty("seed", std::to_string(kRingSeed));
-  }
-
-  Memory on_device(const std::vector<std::byte>& bytes) {
-    Memory memory = device_->allocate(static_cast<int64_t>(bytes.size())).value();
-    EXPECT_TRUE(device_->upload(memory.ptr(), bytes.data(), memory.bytes()).ok());
-    return memory;
-  }
-
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<Stream> stream_;
+  MmsfRing() : KernelTest(kRingSeed) {}
 };
 
 TEST_P(MmsfRing, ProductsAreExact) {
@@ -77,9 +61,9 @@ TEST_P(MmsfRing, ProductsAreExact) {
   const Memory weights = on_device(w.bytes), columns = on_device(x.bytes),
                sums = device_->allocate(total * splits * 4).value();
   MmsfArgs a{};
-  a.weights = reinterpret_cast<const uint8_t*>(weights.ptr());
-  a.x = reinterpret_cast<const uint8_t*>(columns.ptr());
-  a.dst = reinterpret_cast<float*>(sums.ptr());
+  a.weights = at<const uint8_t>(weights);
+  a.x = at<const uint8_t>(columns);
+  a.dst = at<float>(sums);
   a.batch = {c.batch, c.batch, c.batch / c.weight_batch, 1};
   a.row_stride = c.k * 2;
   a.stride2 = a.row_stride * c.m;
@@ -89,32 +73,17 @@ TEST_P(MmsfRing, ProductsAreExact) {
   const std::string entry =
       fmt::format("mmsf_ring<DType::{}, DType::{}, {}, {}, {}, {}, {}, {}>", dtype_name(c.weights), dtype_name(c.x),
                   tiles, c.chunks, kWarps, c.stage, c.slots, c.k % held == 0);
-  const auto kernel = device_->kernel({"mmsf/ring.h", entry, sizeof(a)});
-  ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-  KernelLaunch launch{*kernel,
-                      {static_cast<uint32_t>(kGroups * splits), 1, 1},
-                      {kWarps * 32, 1, 1},
-                      static_cast<uint32_t>(mmsf_ring_shared_bytes(kWarps, tiles, c.stage, c.slots)),
-                      false,
-                      std::vector<std::byte>(sizeof(a))};
-  std::memcpy(launch.args.data(), &a, sizeof(a));
-  const Status ran = stream_->run(launch);
-  ASSERT_TRUE(ran.ok()) << ran.error().message;
-  ASSERT_TRUE(stream_->synchronize().ok());
-  std::vector<float> parts(static_cast<size_t>(total * splits));
-  ASSERT_TRUE(device_->download(parts.data(), sums.ptr(), sums.bytes()).ok());
+  run("mmsf/ring.h", entry, {static_cast<uint32_t>(kGroups * splits), 1, 1}, kWarps * 32,
+      mmsf_ring_shared_bytes(kWarps, tiles, c.stage, c.slots), a);
+  const std::vector<float> got = added(on_host<float>(sums), splits);
   for (int64_t i = 0; i < total; ++i) {
     const int64_t row = i % c.m, col = i / c.m, slice = col / c.n / (c.batch / c.weight_batch);
-    float sum = 0;
-    for (int s = 0; s < splits; ++s) {
-      sum += parts[static_cast<size_t>(s * total + i)];
-    }
     int expected = 0;
     for (int e = 0; e < c.k; ++e) {
       expected +=
           w.values[static_cast<size_t>((slice * c.m + row) * c.k + e)] * x.values[static_cast<size_t>(col * c.k + e)];
     }
-    ASSERT_EQ(sum, static_cast<float>(expected)) << "row " << row << ", column " << col;
+    ASSERT_EQ(got[static_cast<size_t>(i)], static_cast<float>(expected)) << "row " << row << ", column " << col;
   }
 }
 

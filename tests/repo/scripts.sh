@@ -45,6 +45,16 @@ rm "$stubs/calls"
 PATH="$stubs:$PATH" "$source_dir/scripts/setup" >/dev/null 2>&1 || fail "scripts/setup fails where everything is there"
 [ ! -e "$stubs/calls" ] || fail "scripts/setup installs where everything is there"
 
+# Long steps show signs of life where no terminal shows their output, and their status is theirs.
+logged_in_pipe() { bash -c 'source "$0/scripts/common.sh"; sign_interval=1; log=$1; shift; logged "$log" "$@"' "$source_dir" "$scratch/log" "$@" 2>&1; }
+output=$(logged_in_pipe bash -c 'echo "[3/9] compiling"; sleep 2.5') || fail "logged loses the status"
+grep -qE '^ +[12] s: \[3/9\] compiling$' <<<"$output" || fail "logged shows no sign of life: $output"
+started=$SECONDS
+status=0
+output=$(logged_in_pipe bash -c 'echo bad; exit 7') || status=$?
+[ "$status" = 7 ] && [ -z "$output" ] && [ "$(<"$scratch/log")" = bad ] || fail "logged: status $status, output '$output'"
+[ $((SECONDS - started)) -lt 2 ] || fail "logged keeps its caller waiting"
+
 presets=$(cd "$source_dir" && "$cmake" --list-presets 2>&1) || fail "cmake --list-presets: $presets"
 for preset in release dev ci; do
   grep -qF "\"$preset\"" <<<"$presets" || fail "no preset named $preset"

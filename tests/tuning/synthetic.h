@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "core/hash.h"
 #include "tuning/tuner.h"
 
 namespace cudabk::test {
@@ -57,7 +58,9 @@ class SyntheticBench final : public ShapeBench {
     return Candidate{choice.family, choice.config};
   }
   void preload(std::span<const Candidate>) override {}
-  Result<std::string> code_hash(const Candidate& c) override { return "sha256:" + machine_.code + c.text(); }
+  Result<std::string> code_hash(const Candidate& c) override {
+    return "sha256:" + sha256_hex(machine_.code + c.text());
+  }
   Status verify(const Candidate& c) override {
     ++machine_.verified;
     machine_.dead = machine_.dead || c == machine_.deadly;
@@ -108,7 +111,9 @@ class SyntheticFactory final : public ShapeBenchFactory {
     ++machine_.opened;
     return std::unique_ptr<ShapeBench>(std::make_unique<SyntheticBench>(machine_, base_, device_, key, shape));
   }
-  std::string rule_code(const std::string&, const Rule& rule) override { return "sha256:" + machine_.code + rule.use; }
+  std::string rule_code(const std::string&, const Rule& rule) override {
+    return "sha256:" + sha256_hex(machine_.code + rule.use);
+  }
   const Profile& profile() const { return profile_; }
 
  private:
