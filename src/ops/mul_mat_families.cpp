@@ -192,7 +192,8 @@ Support frag_ring_can_run(const Problem& p, const Config& c, const DeviceInfo& d
   }
   const int cols = frag_narrow_columns(p.dim("n")), strips = c.at("strips");
   const FragShape shape = frag_shape(weight_type(p));
-  const bool many_scales = cols == 4 && strips == 2 && shape.group == 16 && shape.high_bits != 0;
+  const bool book = shape.has_book() && cols > 1, planes = shape.high_bits != 0 && cols == 4;
+  const bool many_scales = strips == 2 && shape.group == 16 && (book || planes);
   return frag_rings_can_run(c, many_scales ? 8 : 16,
                             frag_ring_shared_bytes(weight_type(p), cols, strips, c.at("warps"), c.at("stages")), d);
 }
