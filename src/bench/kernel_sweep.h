@@ -55,9 +55,9 @@ struct VariantResult {
   // An array that the compiler did not keep in registers, mostly for a loop that it did not unroll.
   bool keeps_array_on_stack() const { return report.local_bytes > 0 && !spills(); }
   // What no kernel that is named somewhere may do. Forgiven are spills of shapes that only tests need, and of up to
-  // four registers: what is needed before and behind a loop only is best kept there.
+  // six registers: what is needed before and behind a loop only is best kept there.
   bool is_defect() const {
-    constexpr int kKept = 16;  // bytes a thread
+    constexpr int kKept = 24;  // bytes a thread
     return spills() ? job.variant.shipped && report.spill_store_bytes > kKept
                     : keeps_array_on_stack() && !job.variant.sampled;
   }

@@ -182,6 +182,9 @@ Support frag_vector_can_run(const Problem& p, const Config& c, const DeviceInfo&
   }
   const DType type = weight_type(p);
   const int strips = c.at("strips"), warps = c.at("warps") * strips;
+  if (frag_shape(type).all_words() == 6 && c.at("unroll") == 2 && (p.dim("n") > 1 || c.at("pack") == 1)) {
+    return Support::no("registers do not suffice for the unrolled loop");
+  }
   const int limit = frag_vector_warps_of_sm(frag_shape(type), p.dim("n"), c);
   return frag_block_can_run({{"strips", strips}, {"warps", warps}}, limit,
                             frag_vector_shared_bytes(type, c.at("warps"), strips, d.code_cc()), d);
@@ -295,7 +298,7 @@ const std::vector<ConfigParam> kMmsfRingParams = {
     {"warps", {8, 16}, 8}, {"chunks", {4, 8}, 4}, {"stage", {2, 4}, 4}, {"slots", {2, 3, 4}, 2}};
 // pack: 1: activations are packed by a kernel of their own.
 const std::vector<ConfigParam> kFragVectorParams = {
-    {"warps", {6, 8}, 6}, {"strips", {1, 2}, 1}, {"unroll", {1, 2}, 2}, {"pack", {0, 1}, 1}};
+    {"warps", {6, 8}, 6}, {"strips", {1, 2}, 1}, {"unroll", {1, 2}, 1}, {"pack", {0, 1}, 1}};
 const std::vector<ConfigParam> kFragRingParams = {
     {"strips", {1, 2}, 1}, {"warps", {4, 8, 12}, 8}, {"stages", {1, 2}, 2}};
 const std::vector<ConfigParam> kFragWideParams = {

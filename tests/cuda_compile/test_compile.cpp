@@ -169,9 +169,10 @@ TEST(Compile, WhichVariantsMayUseLocalMemory) {
   };
   EXPECT_FALSE(is_defect(true, false, 0, 0));
   EXPECT_TRUE(is_defect(true, false, 8, 0));
-  EXPECT_TRUE(is_defect(true, false, 8, 4));
+  EXPECT_FALSE(is_defect(true, false, 24, 24));  // kept around a loop
+  EXPECT_TRUE(is_defect(true, false, 28, 28));
   EXPECT_TRUE(is_defect(false, false, 8, 0));   // of an instance list
-  EXPECT_FALSE(is_defect(false, false, 8, 4));  // which may spill
+  EXPECT_FALSE(is_defect(false, false, 40, 40));  // which may spill
   EXPECT_FALSE(is_defect(false, true, 8, 0));   // a sample
 }
 
