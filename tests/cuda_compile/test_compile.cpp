@@ -171,9 +171,9 @@ TEST(Compile, WhichVariantsMayUseLocalMemory) {
   EXPECT_TRUE(is_defect(true, false, 8, 0));
   EXPECT_FALSE(is_defect(true, false, 24, 24));  // kept around a loop
   EXPECT_TRUE(is_defect(true, false, 28, 28));
-  EXPECT_TRUE(is_defect(false, false, 8, 0));   // of an instance list
+  EXPECT_TRUE(is_defect(false, false, 8, 0));     // of an instance list
   EXPECT_FALSE(is_defect(false, false, 40, 40));  // which may spill
-  EXPECT_FALSE(is_defect(false, true, 8, 0));   // a sample
+  EXPECT_FALSE(is_defect(false, true, 8, 0));     // a sample
 }
 
 TEST(Compile, EqualCodeHasEqualHash) {
