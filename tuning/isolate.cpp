@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <cerrno>
@@ -38,11 +39,12 @@ Ending ending_of(int wait_status) {
   return {status, status == kExitInternal ? "the process ended with an internal error" : ""};
 }
 
-// Waits for the child; kills it when the journal stands still for too long.
+// Waits for the child; kills it when the journal stands still for too long. An interruption is handed on, once.
 Ending wait_for(pid_t child, const SuperviseOptions& options) {
   using Clock = std::chrono::steady_clock;
   uintmax_t size = size_of(options.journal);
   Clock::time_point moved = Clock::now();
+  bool told = false;
   for (;;) {
     int status = 0;
     if (const pid_t done = waitpid(child, &status, WNOHANG); done == child) {
@@ -52,8 +54,12 @@ Ending wait_for(pid_t child, const SuperviseOptions& options) {
       size = now;
       moved = Clock::now();
     }
-    const bool stopping = options.interrupted != nullptr && *options.interrupted;
-    if (!stopping && std::chrono::duration<double>(Clock::now() - moved).count() > options.hang_s) {
+    if (!told && options.interrupted != nullptr && *options.interrupted) {
+      kill(child, SIGINT);
+      told = true;
+      moved = Clock::now();
+    }
+    if (std::chrono::duration<double>(Clock::now() - moved).count() > options.hang_s) {
       kill(child, SIGKILL);
       waitpid(child, &status, 0);
       return {0, fmt::format("no progress for {} s", options.hang_s)};
@@ -68,8 +74,13 @@ Result<pid_t> start(const SuperviseOptions& options) {
     arguments.push_back(const_cast<char*>(word.c_str()));
   }
   arguments.push_back(nullptr);
+  // In a group of its own: a terminal's Ctrl-C comes to the supervisor, which hands it on, and not twice.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   pid_t child = 0;
-  const int failed = posix_spawn(&child, arguments[0], nullptr, nullptr, arguments.data(), options.environment);
+  const int failed = posix_spawn(&child, arguments[0], nullptr, &attributes, arguments.data(), options.environment);
+  posix_spawnattr_destroy(&attributes);
   if (failed != 0) {
     return internal_error(fmt::format("{} cannot be started: {}", options.command[0], std::strerror(failed)));
   }
@@ -77,6 +88,8 @@ Result<pid_t> start(const SuperviseOptions& options) {
 }
 
 }  // namespace
+
+void end_with_supervisor() { prctl(PR_SET_PDEATHSIG, SIGTERM); }
 
 Result<int> supervise(const SuperviseOptions& options) {
   std::set<std::string> blamed;

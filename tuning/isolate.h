@@ -18,7 +18,7 @@ struct SuperviseOptions {
   std::filesystem::path journal;
   double hang_s = 120;  // without a new journal line: the child is killed
   int max_restarts = 100;
-  const std::atomic<bool>* interrupted = nullptr;  // Ctrl-C reaches the child by itself; the supervisor then waits
+  const std::atomic<bool>* interrupted = nullptr;  // the child then gets SIGINT, and hang_s to end
   std::function<void(std::string_view)> notice;    // one line per quarantined candidate; may be empty
 };
 
@@ -26,5 +26,8 @@ struct SuperviseOptions {
 // which is quarantined; returns the exit status of the first run that ended in any other way. kInternal when a death
 // cannot be pinned on a candidate, or the same one is blamed twice.
 Result<int> supervise(const SuperviseOptions& options);
+
+// For the child: SIGTERM when the supervisor is gone.
+void end_with_supervisor();
 
 }  // namespace cudabk

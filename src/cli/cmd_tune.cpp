@@ -363,10 +363,16 @@ Status run_isolated(CliContext& context, const TuneFlags& flags, const std::stri
       context.note(kind);  // the child has said why
     }
   }
+  if (CliContext::interrupted()) {
+    context.note(ErrorKind::kInterrupted);
+  }
   return success();
 }
 
 Status run(CliContext& context, const TuneFlags& flags) {
+  if (flags.announce) {
+    end_with_supervisor();
+  }
   CUDABK_ASSIGN(const OpDef* op, tunable_op(flags.target));
   CUDABK_ASSIGN(Device * device, context.device());
   const DeviceInfo& info = device->info();

@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "core/file.h"
 #include "tuning/isolate.h"
@@ -71,6 +74,27 @@ TEST_F(Supervise, AHangIsKilled) {
   const auto status = run("if grep -q quarantine $J; then exit 0; fi; cat " + begin + " >> $J; exec sleep 60");
   ASSERT_TRUE(status.ok()) << status.error().message;
   EXPECT_NE(read_file(options_.journal).value().find("no progress"), std::string::npos);
+}
+
+TEST_F(Supervise, AnInterruptionIsHandedOnAndWaitedFor) {
+  std::atomic<bool> interrupted{false};
+  options_.interrupted = &interrupted;
+  const auto when_it_listens = [&](const std::string& script) {
+    std::ofstream(options_.journal).flush();
+    interrupted = false;
+    std::thread interrupter([&] {
+      while (fs::file_size(options_.journal) == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+      interrupted = true;
+    });
+    const Result<int> status = run(script);
+    interrupter.join();
+    return status.value();
+  };
+  EXPECT_EQ(when_it_listens("trap 'exit 130' INT; echo > $J; while :; do sleep 0.02; done"), 130);
+  options_.hang_s = 0.3;  // one that does not listen is killed
+  EXPECT_EQ(when_it_listens("trap '' INT; echo > $J; exec sleep 60"), 70);
 }
 
 TEST_F(Supervise, TheSameCandidateTwiceEndsIt) {
